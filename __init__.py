@@ -1,0 +1,1 @@
+from .hermes_jev import register as register

@@ -1,0 +1,383 @@
+"""Fit the weights of the embedded judge and say what they are worth on sessions they have not seen.
+
+    python benchmarks/fit_lexical.py            fit, report, print the weights module
+    python benchmarks/fit_lexical.py --check    fail if the shipped weights are not these
+    python benchmarks/fit_lexical.py --write    write the weights module
+
+Labels come from the evaluation kit (`--kit`, by default ../shared/evaldata): a result is needed when it is the newest
+carrier of an exact string that a later step writes. A call matters when its result is needed, when a later step writes
+an identifier, path or value of its arguments, when it changed something, or when it failed.
+
+Sessions with an even hash are fitted, odd ones reported; concatenated tasks are left out, since nothing in one task
+needs another. What a feature may see ends at the cut. The even sessions hold few needs and no long coding session, so
+the fit is a maximum a posteriori one: a Gaussian prior per weight carries what is published about larger collections.
+Sources differ in how often anything is needed at all, so each has a level of its own in the fit, which is left behind:
+a source of next to no needs must not teach that age or size alone make a result worthless.
+
+Standard library and this package only. Takes about fifteen seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from hermes_jev.goal import GOAL_CHARS, actions_of, goal_of, shorten  # noqa: E402 - a script finds its own package first
+from hermes_jev.judge import lexical_weights as shipped  # noqa: E402
+from hermes_jev.judge.lexical import probability  # noqa: E402
+from hermes_jev.judge.lexical_features import FEATURES, call_of, kind_of, query_of, rows  # noqa: E402
+from hermes_jev.judge.protocol import Subject  # noqa: E402
+from hermes_jev.transcript import Transcript  # noqa: E402
+
+CUTS = (0.4, 0.6, 0.8)
+NAMES = ("bias", *FEATURES)
+WINDOW = 33_000
+REPLACED = ("trunc", 0)
+"""How the kit's plans cut here: a short notice stands where the whole result was, the arguments stay."""
+LEVEL_DEVIATION = 0.7
+"""Standard deviation of the sources' levels in logits: seven published rates lie between 11 and 46 %."""
+
+# (mean, standard deviation). Published for about 1,400 transcripts: 12.6 to 15.7 % of old results are needed; 17.4 % of
+# fresh ones, 9.5 % once the file was edited, 5.1 % once it was read again, 0.4 % once the call was made again; alone,
+# recency separates with AUC 0.73, words in common with 0.74, size with 0.68; together the logistic model reaches 0.845
+# with age and rerun as its strongest weights, then size, length of the arguments, reading tools, earlier use.
+# Odds that depend on each other are shared out among the features that say the same.
+PRIOR_OUTPUT = {
+    "bias": (-1.3, 0.3),
+    "age": (-0.7, 0.2),
+    "size": (0.2, 0.15),
+    "inputs": (0.1, 0.15),
+    "failed": (0.2, 0.3),
+    "nearby": (1.5, 1.0),
+    "on_goal": (0.5, 0.75),
+    "newest": (0.3, 0.15),
+    "only": (0.05, 0.15),
+    "used": (0.25, 0.2),
+    "inputs_used": (0.15, 0.15),
+    "rerun": (-2.5, 0.7),
+    "reread": (-0.8, 0.4),
+    "edited": (-0.4, 0.4),
+    "reads": (0.2, 0.4),
+    "writes": (-0.3, 0.4),
+    "shell": (0.0, 0.4),
+    "other": (0.0, 1.0),
+    "record": (0.0, 0.3),
+    "old_record": (0.25, 0.2),
+}
+# A call is needed where its output is, and by definition after a change or a failure; its arguments say more than its
+# result, and age says less.
+PRIOR_CALL = {
+    **PRIOR_OUTPUT,
+    "bias": (-0.8, 0.5),
+    "age": (-0.5, 0.2),
+    "size": (0.1, 0.15),
+    "inputs": (0.3, 0.3),
+    "failed": (4.0, 0.5),
+    "inputs_used": (0.6, 0.4),
+    "rerun": (-1.5, 0.7),
+    "writes": (4.0, 0.5),
+}
+
+Rank = dict[int, float]
+
+
+class Item(NamedTuple):
+    """One old call: its features, its two labels, where its result stands, its age and size."""
+
+    row: tuple[float, ...]
+    needed: bool
+    matters: bool
+    at: int
+    age: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Weights:
+    """One logistic model, by `NAMES`."""
+
+    values: tuple[float, ...]
+
+    def __call__(self, item: Item) -> float:
+        return probability(dict(zip(NAMES, self.values, strict=True)), item.row)
+
+
+class Kit:
+    """The evaluation kit's modules and the cases made of its transcripts."""
+
+    def __init__(self, folder: Path) -> None:
+        sys.path.insert(0, str(folder))
+        self.policies: Any = importlib.import_module("policies")
+        self.needed: Any = importlib.import_module("needed")
+        loader: Any = importlib.import_module("loader")
+        self.generic = self.needed.load_generic()
+        self._transcripts = [
+            transcript
+            for transcript in loader.load()
+            if not transcript["composed"] or transcript["id"].startswith("lineage")
+        ]
+
+    def cases(self, *, even: bool) -> list[Any]:
+        """Every cut of every session whose hash is even, or odd."""
+        return [
+            self.policies.Case(transcript, cut, self.generic)
+            for transcript in self._transcripts
+            if (self._hash(transcript) % 2 == 0) == even
+            for cut in CUTS
+        ]
+
+    def _hash(self, transcript: Any) -> int:
+        return int(hashlib.sha1(self.needed.session_of(transcript).encode()).hexdigest()[:8], 16)
+
+    def items(self, case: Any, over_chars: int, min_age: int) -> list[Item]:
+        """What a judge sees of this case: results over `over_chars` with at least `min_age` completed calls after."""
+        transcript = Transcript.parse(case.m[: case.cut])
+        completed = transcript.completed
+        asked = [
+            (exchange, len(completed) - 1 - place)
+            for place, exchange in enumerate(completed)
+            if exchange.size > over_chars and len(completed) - 1 - place >= min_age
+        ]
+        subjects = [Subject(e.ordinal, e.tool, e.arguments, e.text, e.size, age, e.outcome.status) for e, age in asked]
+        query = query_of(shorten(goal_of(transcript), GOAL_CHARS), actions_of(transcript))
+        found = rows([call_of(subject, WINDOW) for subject in subjects], query)
+        used = self._arguments_used(case)
+        out = []
+        for (exchange, age), row in zip(asked, found, strict=True):
+            at = exchange.result_at
+            needed = case.res[at]["needed"] > 0
+            changed = kind_of(exchange.tool) == "writes" or exchange.outcome.status == "failed"
+            out.append(Item(row, needed, needed or changed or at in used, at or 0, age, exchange.size))
+        return out
+
+    def _arguments_used(self, case: Any) -> set[int]:
+        """Results whose call has a distinctive string in its arguments that a later step writes again."""
+        later = "\n".join(self.needed.out_text(m) for m in case.m[case.cut :] if m["role"] == "assistant")
+        kept = "\n".join(self.needed.text(m) for m in case.m[: case.cut] if m["role"] != "tool")
+        own = f"{self._hash(case.t):08x}"
+        used = set()
+        for at, pair in case.P.items():
+            given = self.needed.candidates(self.needed.arg_text({"function": {"arguments": pair["args"]}}))
+            if any(
+                kind != "line" and text in later and text not in kept and not self._is_generic(text, own)
+                for text, kind in given.items()
+            ):
+                used.add(at)
+        return used
+
+    def _is_generic(self, text: str, own: str) -> bool:
+        owners: list[str] = self.generic.get(text, [])
+        return sum(owner != own for owner in owners) >= 2
+
+
+def source_of(case: Any) -> str:
+    return str(case.t["source"])[:28]
+
+
+# ------------------------------------------------------------------------------------------------------------- fitting
+
+
+def fit(
+    items: Sequence[Item], labels: Sequence[bool], sources: Sequence[str], prior: dict[str, tuple[float, float]]
+) -> Weights:
+    """The most probable weights under `prior`, by Newton's method. A transcript counts once, not once per cut."""
+    levels = sorted(set(sources))
+    middle = [prior[name][0] for name in NAMES] + [0.0] * len(levels)
+    deviation = [prior[name][1] for name in NAMES] + [LEVEL_DEVIATION] * len(levels)
+    design = [
+        (1.0, *item.row, *(float(level == source) for level in levels))
+        for item, source in zip(items, sources, strict=True)
+    ]
+    beta = list(middle)
+    for _ in range(50):
+        gradient = [(m - b) / d**2 for b, m, d in zip(beta, middle, deviation, strict=True)]
+        hessian = [[d**-2 if i == j else 0.0 for j in range(len(beta))] for i, d in enumerate(deviation)]
+        for x, label in zip(design, labels, strict=True):
+            p = _sigmoid(sum(b * v for b, v in zip(beta, x, strict=True)))
+            filled = [i for i, value in enumerate(x) if value]
+            for i in filled:
+                gradient[i] += (label - p) * x[i] / len(CUTS)
+                curve = p * (1 - p) * x[i] / len(CUTS)
+                for j in filled:
+                    hessian[i][j] += curve * x[j]
+        step = _solve(hessian, gradient)
+        beta = [b + s for b, s in zip(beta, step, strict=True)]
+        if max(map(abs, step)) < 1e-10:
+            break
+    return Weights(tuple(round(b, 4) for b in beta[: len(NAMES)]))
+
+
+def _sigmoid(z: float) -> float:
+    return 1 / (1 + math.exp(-z)) if z >= 0 else math.exp(z) / (1 + math.exp(z))
+
+
+def _solve(matrix: list[list[float]], right: list[float]) -> list[float]:
+    """x with matrix · x = right, by Gaussian elimination."""
+    size = len(right)
+    table = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+    for i in range(size):
+        pivot = max(range(i, size), key=lambda k: abs(table[k][i]))
+        table[i], table[pivot] = table[pivot], table[i]
+        for k in range(i + 1, size):
+            factor = table[k][i] / table[i][i]
+            table[k] = [a - factor * b for a, b in zip(table[k], table[i], strict=True)]
+    x = [0.0] * size
+    for i in reversed(range(size)):
+        x[i] = (table[i][size] - sum(table[i][j] * x[j] for j in range(i + 1, size))) / table[i][i]
+    return x
+
+
+def fit_even(kit: Kit) -> tuple[Weights, Weights]:
+    """The output model and the call model."""
+    items: list[Item] = []
+    sources: list[str] = []
+    for case in kit.cases(even=True):
+        found = kit.items(case, 300, 1)
+        items += found
+        sources += [source_of(case)] * len(found)
+    needed = [item.needed for item in items]
+    matters = [item.matters for item in items]
+    print(f"fit: {len(items)} results, {len(set(sources))} sources, {sum(needed)} needed, {sum(matters)} calls matter")
+    return fit(items, needed, sources, PRIOR_OUTPUT), fit(items, matters, sources, PRIOR_CALL)
+
+
+# ----------------------------------------------------------------------------------------------------------- reporting
+
+
+def auc(scores: Sequence[float], labels: Sequence[bool]) -> float | None:
+    yes = [score for score, label in zip(scores, labels, strict=True) if label]
+    no = [score for score, label in zip(scores, labels, strict=True) if not label]
+    if not yes or not no:
+        return None
+    return sum((a > b) + 0.5 * (a == b) for a in yes for b in no) / (len(yes) * len(no))
+
+
+def mean(values: Iterable[float]) -> float:
+    listed = list(values)
+    return sum(listed) / len(listed) if listed else math.nan
+
+
+def report_ranking(kit: Kit, cases: Sequence[Any], model: Weights, label: Callable[[Item], bool], title: str) -> None:
+    """Mean AUC per case beside recency's, then reliability, for both sets of results."""
+    for over, least in ((300, 1), (1_500, 3)):
+        by_source: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        pooled: list[tuple[float, bool]] = []
+        for case in cases:
+            items = kit.items(case, over, least)
+            labels = [label(item) for item in items]
+            scores = [model(item) for item in items]
+            pooled += zip(scores, labels, strict=True)
+            ours, recency = auc(scores, labels), auc([-float(item.age) for item in items], labels)
+            if ours is not None and recency is not None:
+                by_source[source_of(case)].append((ours, recency))
+        print(f"\n{title}, results over {over} characters with {least} or more calls after them")
+        print(f"  {'source':28} {'cases':>5} {'AUC':>6} {'recency':>8}")
+        everything = [pair for pairs in by_source.values() for pair in pairs]
+        for source, pairs in [*sorted(by_source.items()), ("all", everything)]:
+            print(f"  {source:28} {len(pairs):5} {mean(a for a, _ in pairs):6.3f} {mean(b for _, b in pairs):8.3f}")
+        report_reliability(pooled)
+
+
+def report_reliability(pooled: list[tuple[float, bool]]) -> None:
+    pooled.sort()
+    total = auc([score for score, _ in pooled], [label for _, label in pooled])
+    print(f"  pooled AUC {total or math.nan:.3f}; said and seen by decile of {len(pooled)}:")
+    for tenth in range(10):
+        part = pooled[tenth * len(pooled) // 10 : (tenth + 1) * len(pooled) // 10]
+        print(f"    {tenth + 1:2}  {mean(s for s, _ in part):.3f}  {mean(float(y) for _, y in part):.3f}")
+
+
+def report_lost(kit: Kit, cases: Sequence[Any], model: Weights) -> None:
+    """Needed strings lost when results over 300 characters go, lowest rank first, until a share of them is gone."""
+    print("\nneeded strings lost, %, at equal size (mean over cases with at least 3; p: the output's probability)")
+    columns = ("p", "p per sqrt(char)", "p per char", "recency", "random", "best")
+    print(f"  {'removed':8} {'source':28} {'cases':>5} " + " ".join(f"{name:>16}" for name in columns))
+    for share in (0.3, 0.5, 0.7, 0.8):
+        by_source: dict[str, list[list[float]]] = defaultdict(list)
+        for case in cases:
+            if len(case.spans) >= 3 and len(case.P) >= 5 and case.tool >= 4_000:
+                by_source[source_of(case)].append(_losses(kit, case, model, share))
+        everything = [row for found in by_source.values() for row in found]
+        for source, found in [*sorted(by_source.items()), ("all", everything)]:
+            cells = " ".join(f"{mean(row[at] for row in found):16.1f}" for at in range(len(columns)))
+            print(f"  {share:<8.0%} {source:28} {len(found):5} {cells}")
+
+
+def _losses(kit: Kit, case: Any, model: Weights, share: float) -> list[float]:
+    said = {item.at: model(item) for item in kit.items(case, 300, 0)}
+
+    def lost(rank: Rank) -> float:
+        only_large = {at: value if at in said else math.inf for at, value in rank.items()}
+        plan = kit.policies.plan_to_target(case, only_large, share * case.tool, REPLACED)
+        found = case.fast(plan)
+        return float(100 * found["lost"] / found["spans"])
+
+    chars = {at: pair["cr"] for at, pair in case.P.items()}
+    ranks = [{at: said.get(at, 1.0) / max(1, chars[at]) ** power for at in case.P} for power in (0.0, 0.5, 1.0)]
+    return [
+        *(lost(rank) for rank in ranks),
+        lost(kit.policies.r_recency(case)),
+        mean(lost(kit.policies.r_random(seed)(case)) for seed in range(10)),
+        lost(kit.policies.r_oracle(REPLACED)(case)),
+    ]
+
+
+def agrees(fitted: Weights, table: Mapping[str, float]) -> bool:
+    """Whether two sets of weights are one; another processor's last digits do not count."""
+    return set(table) == set(NAMES) and all(
+        math.isclose(table[name], value, abs_tol=0.0005) for name, value in zip(NAMES, fitted.values, strict=True)
+    )
+
+
+def module_text(output: Weights, call: Weights) -> str:
+    """The source of `hermes_jev/judge/lexical_weights.py`."""
+
+    def table(name: str, weights: Weights) -> str:
+        lines = "".join(f'    "{key}": {value!r},\n' for key, value in zip(NAMES, weights.values, strict=True))
+        return f"{name}: Mapping[str, float] = {{\n{lines}}}\n"
+
+    return (
+        '"""Weights of the embedded judge\'s two logistic models; `benchmarks/fit_lexical.py` prints this file.\n\n'
+        "A key is a feature of `lexical_features.FEATURES`, or the bias. Other weights need another version: verdicts\n"
+        'are kept under it.\n"""\n\n'
+        "from collections.abc import Mapping\n\n"
+        f'VERSION = "{shipped.VERSION}"\n\n' + table("OUTPUT", output) + "\n" + table("CALL", call)
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--kit", type=Path, default=ROOT.parent / "shared" / "evaldata")
+    parser.add_argument("--check", action="store_true", help="only compare the shipped weights with the fit")
+    parser.add_argument("--write", action="store_true", help="write the weights module instead of printing it")
+    options = parser.parse_args()
+    kit = Kit(options.kit)
+    output, call = fit_even(kit)
+    if options.check:
+        same = agrees(output, shipped.OUTPUT) and agrees(call, shipped.CALL)
+        print("the shipped weights are these" if same else "the shipped weights are others")
+        return 0 if same else 1
+    held_out = kit.cases(even=False)
+    report_ranking(kit, held_out, output, lambda item: item.needed, "output needed")
+    report_ranking(kit, held_out, call, lambda item: item.matters, "call matters")
+    report_lost(kit, held_out, output)
+    if options.write:
+        Path(shipped.__file__).write_text(module_text(output, call), encoding="utf-8")
+    else:
+        print("\n" + module_text(output, call))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

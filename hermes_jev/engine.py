@@ -1,0 +1,347 @@
+"""The context engine as Hermes calls it.
+
+The host's rules shape this file: `compress` never raises and returns the very list it was given when nothing changed;
+token fields are plain attributes that the host reads and writes; the engine is deep-copied for each agent, so it holds
+plain data only; a session's end is no end, since it is also announced at every compaction.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agent.context_engine import ContextEngine
+
+from . import host
+from .egress import gate
+from .errors import ConfigError, StoreError
+from .job import Job, Pruned
+from .judge import Judge, Lexical, Silent, judge_of
+from .pins import EXPAND_TOOL
+from .policy import Cuts, should_compact
+from .prune import run
+from .quiet import Quiet
+from .receipts import Receipt
+from .settings import Settings, Source, environment_source, resolve
+from .store import Store
+from .stores import FOLDER, open_store
+from .survey import survey
+from .tools import EXPAND_SCHEMA, Room, expand
+from .transcript import Transcript
+
+logger = logging.getLogger(__name__)
+
+NAME = "hermes_jev"
+
+
+class JevEngine(ContextEngine):
+    """Shortens old tool results, keeps every word, gives every byte back through `expand`."""
+
+    # The host keeps these many messages out of its own preflight test; the engine pins by calls, not by messages.
+    protect_first_n = 3
+    protect_last_n = 6
+
+    def __init__(self) -> None:
+        self.last_prompt_tokens = 0
+        self.last_completion_tokens = 0
+        self.last_total_tokens = 0
+        self.last_real_prompt_tokens = 0
+        self.threshold_tokens = 0
+        self.threshold_percent = Settings().trigger_percent
+        self.context_length = 0
+        # Lossy passes only: from two on the host warns the user of lost accuracy. `get_status` counts all passes.
+        self.compression_count = 0
+        self.awaiting_real_usage_after_compression = False
+        self._last_compress_aborted = False
+        self._last_summary_error = ""
+        self._last_compression_made_progress = False
+        self._settings = Settings()
+        self._problems: list[str] = []
+        self._said: set[str] = set()
+        self._home = ""
+        self._session = ""
+        self._lineage: list[str] = []
+        self._passes = 0
+        self._quiet = Quiet()
+        self._last_should: bool | None = None
+        self._last: Receipt | None = None
+        self._last_error = ""
+
+    @property
+    def name(self) -> str:
+        """The name that `context.engine` selects."""
+        return NAME
+
+    def clone_for_agent(self) -> JevEngine:
+        """A copy for another agent: plain data, so a deep copy is one."""
+        return copy.deepcopy(self)
+
+    # -- the session ------------------------------------------------------------------------------------------------
+
+    def update_model(
+        self,
+        model: str = "",
+        context_length: int = 0,
+        base_url: str = "",
+        api_key: Any = "",
+        provider: str = "",
+        api_mode: str = "",
+        **_more: Any,
+    ) -> None:
+        """Another model, so another window. A missing or impossible length means that the window is not known."""
+        self._load_settings()
+        length = _whole_number(context_length)
+        if length != self.context_length:
+            self._quiet = Quiet()
+        self.context_length = length
+        room = max(0, length - self._settings.reserve_output_tokens)
+        self.threshold_percent = self._settings.trigger_percent
+        self.threshold_tokens = int(room * self._settings.trigger_percent)
+
+    def bind_session_state(self, session_db: Any = None, session_id: str = "") -> None:
+        """Which session this agent runs. The host's database handle is not kept: it cannot be copied."""
+        if isinstance(session_id, str) and session_id:
+            self._enter(session_id, "")
+
+    def on_session_start(self, session_id: str, **more: Any) -> None:
+        """A session begins or, with a compression boundary, goes on under another id."""
+        home = more.get("hermes_home")
+        self._home = str(home) if home else self._home
+        self._load_settings()
+        boundary = more.get("boundary_reason") == "compression"
+        old = more.get("old_session_id")
+        self._enter(str(session_id or ""), old if boundary and isinstance(old, str) else "")
+
+    def on_session_end(self, session_id: str, messages: Any) -> None:
+        """Nothing ends here: the host also announces it at every compaction and from review forks."""
+
+    def on_session_reset(self) -> None:
+        """Another conversation: counters start anew, what is stored stays."""
+        super().on_session_reset()
+        self.last_real_prompt_tokens = 0
+        self.awaiting_real_usage_after_compression = False
+        self._forget_passes()
+
+    def _enter(self, session: str, continues: str) -> None:
+        if session == self._session:
+            return
+        if not continues:
+            self._session, self._lineage = session, []
+            self._forget_passes()
+            return
+        # What the store forgets, this agent still knows.
+        self._lineage = list(dict.fromkeys([continues, *self._lineage]))
+        self._session = session
+        try:
+            self._store().link(session, continues, "compression")
+        except StoreError as error:
+            logger.warning("hermes_jev: the link from session %s to its parent was not stored: %s", session, error)
+
+    def _forget_passes(self) -> None:
+        self._passes = 0
+        self._quiet = Quiet()
+        self._last_should = None
+        self._last = None
+        self._last_error = ""
+
+    # -- tokens -----------------------------------------------------------------------------------------------------
+
+    def update_from_response(self, usage: dict[str, Any]) -> None:
+        """The provider's count of the last prompt. Without one the fields stay as they are."""
+        self.awaiting_real_usage_after_compression = False
+        self._quiet.response()
+        prompt = _whole_number((usage or {}).get("prompt_tokens"))
+        if prompt <= 0:
+            return
+        self.last_prompt_tokens = self.last_real_prompt_tokens = prompt
+        self.last_completion_tokens = _whole_number(usage.get("completion_tokens"))
+        self.last_total_tokens = _whole_number(usage.get("total_tokens")) or prompt + self.last_completion_tokens
+        self._quiet.counted()
+
+    def should_compress(self, prompt_tokens: int | None = None) -> bool:
+        """Whether a pass is due: the window is filled to the trigger, and since the last pass that changed nothing
+        the prompt grew or new results can be cut."""
+        used = _whole_number(self.last_prompt_tokens if prompt_tokens is None else prompt_tokens)
+        step = self._settings.min_gain_percent * max(0, self.context_length - self._settings.reserve_output_tokens)
+        quiet = self._quiet.holds(used, step)
+        due = self._settings.enabled and should_compact(used, self.context_length, self._settings) != "no"
+        self._last_should = due and not quiet
+        return self._last_should
+
+    def should_defer_preflight_to_real_usage(self, rough_tokens: int) -> bool:
+        """Never: the rough count is good enough to ask for a pass."""
+        return False
+
+    def has_content_to_compress(self, messages: list[dict[str, Any]]) -> bool:
+        """Whether any old result could be cut. Cheap, and asks nobody."""
+        found = survey(Transcript.parse(messages), self._settings, Cuts(self._settings))
+        return bool(found.candidates)
+
+    # -- compaction -------------------------------------------------------------------------------------------------
+
+    def compress(
+        self,
+        messages: list[dict[str, Any]],
+        current_tokens: int | None = None,
+        focus_topic: str | None = None,
+        force: bool = False,
+        memory_context: str = "",
+    ) -> list[dict[str, Any]]:
+        """One pass. Returns new messages, or `messages` itself when nothing changed. Never raises."""
+        self._last_compress_aborted, self._last_summary_error = False, ""
+        asked_without_need = self._last_should is False
+        self._last_should = None
+        try:
+            if not self._settings.enabled:
+                return messages
+            pruned = self._pass(messages, current_tokens, focus_topic, bool(force), asked_without_need)
+        except Exception as error:  # the user's turn goes on whatever is wrong here
+            logger.exception("hermes_jev: the pass failed; the conversation is unchanged")
+            self._last_error = f"{type(error).__name__} in the pass; the conversation is unchanged"
+            self._quiet = self._quiet.after_nothing(None)
+            self._abort(self._last_error)
+            return messages
+        return self._report(messages, pruned)
+
+    def _pass(
+        self, messages: list[dict[str, Any]], current_tokens: int | None, focus: str | None, force: bool, unasked: bool
+    ) -> Pruned:
+        settings = self._settings
+        # Without a count of its own, the host asked for this pass with a number that did lead to it.
+        used = _whole_number(current_tokens) or self._quiet.last[1]
+        room = self.context_length - settings.reserve_output_tokens
+        job = Job(
+            settings=settings,
+            judge=self._judge(),
+            store=self._store(),
+            gate=gate([host.redact]),
+            session=self._session,
+            focus=(focus or "").strip(),
+            window=self.context_length or None,
+            used=used or None,
+            forced=force,
+            overflow=not force and (unasked or 0 < room < used),
+        )
+        return run(messages, job)
+
+    def _report(self, messages: list[dict[str, Any]], pruned: Pruned) -> list[dict[str, Any]]:
+        receipt = pruned.receipt
+        self._last, self._last_error = receipt, ""
+        changed = pruned.messages is not messages
+        level = logging.INFO if receipt.outcome in ("compacted", "nothing_to_prune") else logging.WARNING
+        logger.log(level, "hermes_jev: %s", receipt.summary())
+        if not changed:
+            # A judge that did not answer is asked again when the prompt has grown, not with each new result.
+            calls = None if receipt.outcome == "judge_failed" else pruned.calls_until_worth
+            self._quiet = self._quiet.after_nothing(calls)
+            if receipt.outcome in ("judge_failed", "capacity", "error"):
+                self._abort(receipt.summary())
+            return messages
+        self._passes += 1
+        # Known again with the next response; what was counted was the prompt before the pass.
+        self.last_prompt_tokens = -1
+        self._quiet = Quiet()
+        self._last_compression_made_progress = True
+        return [_for_host(message) for message in pruned.messages]
+
+    def _abort(self, why: str) -> None:
+        """The host shows this to the user; the next pass clears it."""
+        self._last_compress_aborted, self._last_summary_error = True, why
+        self._last_compression_made_progress = False
+
+    # -- tools ------------------------------------------------------------------------------------------------------
+
+    def get_tool_schemas(self) -> list[dict[str, Any]]:
+        """The tools of the engine: `expand`."""
+        return [copy.deepcopy(dict(EXPAND_SCHEMA))]
+
+    def handle_tool_call(self, name: str, args: dict[str, Any], **_more: Any) -> str:
+        """Run one of the engine's tools. Always a JSON object, never an exception."""
+        if name != EXPAND_TOOL:
+            return json.dumps({"error": f"hermes_jev has no tool {str(name)[:60]!r}; it has {EXPAND_TOOL}"})
+        room = Room(self.context_length or None, max(self.last_prompt_tokens, 0) or None)
+        return expand(args, self._store(), self._may_open, room)
+
+    def _may_open(self) -> list[str]:
+        """This session and those it continues."""
+        mine = [self._session, *self._lineage]
+        known = [name for session in mine for name in self._store().ancestry(session)]
+        return list(dict.fromkeys([*mine, *known, *host.parents(self._session, self._folder())]))
+
+    # -- status -----------------------------------------------------------------------------------------------------
+
+    def get_status(self) -> dict[str, Any]:
+        """The host's fields and: settings in force, the last pass, and what is wrong, in words."""
+        status: dict[str, Any] = super().get_status()
+        last = self._last
+        return {
+            **status,
+            "engine": NAME,
+            "compression_count": self._passes,
+            "mode": self._settings.mode if self._settings.enabled else "off",
+            "judge": self._judge().name,
+            "outcome": "error" if self._last_error else last.outcome if last else "",
+            "last_pass": self._last_error or (last.summary() if last else ""),
+            "problems": list(dict.fromkeys([*self._problems, *(last.problems if last else ())])),
+        }
+
+    # -- parts ------------------------------------------------------------------------------------------------------
+
+    def _load_settings(self) -> None:
+        """Settings of the current home and environment; a refused value is said once and defaulted."""
+        found = resolve(
+            [Source("config.yaml", host.plugin_settings()), environment_source(host.environment())], strict=False
+        )
+        self._settings = found.settings
+        self._problems = list(found.problems)
+        for problem in found.problems:
+            self._say(problem)
+
+    def _judge(self) -> Judge:
+        try:
+            judge = judge_of("auto", self._settings, host.Secrets())
+        except ConfigError as error:
+            self._say(f"the judge cannot be reached: {error}")
+            return Silent(code="bad_request")
+        if self._settings.judge == "auto" and isinstance(judge, Lexical):
+            self._say("no key for Jev (TYPESAFE_API_KEY): the lexical judge decides", logging.INFO)
+        if isinstance(judge, Silent):
+            self._say("judge is jev and there is no key (TYPESAFE_API_KEY)")
+        return judge
+
+    def _say(self, text: str, level: int = logging.WARNING) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            logger.log(level, "hermes_jev: %s", text)
+        if text not in self._problems:
+            self._problems.append(text)
+
+    def _store(self) -> Store:
+        if self._settings.store_dir:
+            return open_store(None, self._settings)
+        return open_store(self._folder() / FOLDER, self._settings)
+
+    def _folder(self) -> Path:
+        """The session's own home: a tool call may run in a thread that has lost the profile's context."""
+        return Path(self._home) if self._home else host.home()
+
+
+def _whole_number(value: Any) -> int:
+    """A token count as the host gives it: -1, None, text and infinities mean that it is not known."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    return int(value) if 0 < value < 1e15 else 0
+
+
+def _for_host(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A new message without the host's private keys: with them it would take the row for one it already stored."""
+    return {key: copy.deepcopy(value) for key, value in message.items() if not key.startswith("_")}
+
+
+def register(ctx: Any) -> None:
+    """Called by the host's plugin loader."""
+    ctx.register_context_engine(JevEngine())

@@ -1,0 +1,101 @@
+"""What the engine asks of Hermes: its home, settings, secrets, redactor, and who a session's parents are.
+
+Beside `engine.py` the only module that imports the host. Everything is read when it is needed, never at import, since
+homes and profiles change between sessions of one process.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from agent.redact import redact_sensitive_text
+from agent.secret_scope import get_secret
+from hermes_cli.config import get_env_value, load_config
+from hermes_constants import get_hermes_home
+
+logger = logging.getLogger(__name__)
+
+_GENERATIONS = 200
+
+
+def home() -> Path:
+    """The Hermes home of the current profile."""
+    return Path(get_hermes_home())
+
+
+def plugin_settings() -> Mapping[str, Any]:
+    """`plugins.entries.hermes_jev.settings` of config.yaml; empty when there is none or it cannot be read."""
+    try:
+        config: Any = load_config()
+    except (OSError, ValueError, RuntimeError) as error:
+        logger.warning("hermes_jev: config.yaml cannot be read (%s); defaults are used", type(error).__name__)
+        return {}
+    for key in ("plugins", "entries", "hermes_jev", "settings"):
+        config = config.get(key) if isinstance(config, Mapping) else None
+    return config if isinstance(config, Mapping) else {}
+
+
+class Secrets(Mapping[str, str]):
+    """Environment variables as the host scopes them to a profile: a key comes from the profile's own secrets."""
+
+    def __getitem__(self, name: str) -> str:
+        value = self._read(name)
+        if value is None:
+            raise KeyError(name)
+        return value
+
+    def _read(self, name: str) -> str | None:
+        try:
+            value = get_secret(name) or get_env_value(name)
+        except RuntimeError:
+            # Several profiles run in this process and none is in scope: no key is better than another profile's.
+            return None
+        return value if isinstance(value, str) and value else None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(os.environ)
+
+    def __len__(self) -> int:
+        return len(os.environ)
+
+
+def redact(text: str) -> str:
+    """The host's redactor at its strictest."""
+    safe = redact_sensitive_text(text, force=True, redact_url_credentials=True)
+    return str(safe)
+
+
+def parents(session: str, home: Path) -> list[str]:
+    """The sessions this one continues, nearest first, by the host's own records in `home`. Empty when they cannot be
+    read."""
+    database = home / "state.db"
+    if not session or not database.is_file():
+        return []
+    found: list[str] = []
+    try:
+        connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=1)
+    except sqlite3.Error:
+        return []
+    try:
+        current: Any = session
+        while len(found) < _GENERATIONS:
+            row = connection.execute("SELECT parent_session_id FROM sessions WHERE id = ?", (current,)).fetchone()
+            current = row[0] if row else None
+            if not isinstance(current, str) or not current or current == session or current in found:
+                break
+            found.append(current)
+    except sqlite3.Error as error:
+        logger.debug("hermes_jev: state.db not read: %s", error)
+    finally:
+        connection.close()
+    return found
+
+
+def environment() -> Mapping[str, str]:
+    """The process environment, for settings (not for secrets)."""
+    return os.environ

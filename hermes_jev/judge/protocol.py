@@ -1,0 +1,114 @@
+"""What every judge is asked and what it answers: the one seam between the engine and a decision model.
+
+A `Request` holds what may be sent (`state`, already redacted and fitted) and, beside it, the subjects of the
+questions in full, for judges that run inside this process. A remote judge sends `state` and `questions` and nothing
+else; an embedded one may read `subjects`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+QuestionKind = Literal["noul", "choice", "score"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One typed question.
+
+    `criteria` maps each option to the sentence that describes it: for a noul the keys are "true" and "false", for a
+    choice the option names, for a score "0", "1", … from low to high. Order is kept.
+    """
+
+    id: str
+    kind: QuestionKind
+    instructions: str
+    criteria: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One tool call as an embedded judge sees it: whole, local, never sent.
+
+    `age` counts the calls after this one, `size` the characters of the result. `outcome` is "ok", "failed" or
+    "unknown".
+    """
+
+    ordinal: int
+    tool: str
+    arguments: str
+    result: str
+    size: int
+    age: int
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One round trip: a state and the questions about it.
+
+    `goal` and `actions` (newest last) are the local, unredacted forms of what the state says of the task.
+    `question_ids` of subjects are `t<ordinal>_call` and `t<ordinal>_output`.
+    """
+
+    state: Mapping[str, Any] | str
+    questions: tuple[Question, ...]
+    goal: str = ""
+    actions: tuple[str, ...] = ()
+    subjects: tuple[Subject, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Probabilities per option, as checked: finite, in [0, 1]. A noul has the one key "true"."""
+
+    probabilities: Mapping[str, float]
+
+    @property
+    def yes(self) -> float:
+        """P(true) of a noul."""
+        return self.probabilities["true"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What came back, in whole or in part.
+
+    A question without an entry in `by_id` was not answered, and that never means "drop". `errors` are codes of
+    failed round trips, without content. `requests` counts those sent, failed ones included. `cost` is in US dollars.
+    """
+
+    by_id: Mapping[str, Answer] = field(default_factory=dict)
+    judge: str = ""
+    model: str = ""
+    requests: int = 0
+    failed: int = 0
+    errors: tuple[str, ...] = ()
+    input_tokens: int = 0
+    cost: float = 0.0
+    latency_ms: int = 0
+
+
+class Judge(Protocol):
+    """Anything that answers typed questions."""
+
+    @property
+    def name(self) -> str:
+        """What receipts call it: "jev", "lexical", …"""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Part of the verdict cache's key: another version is asked again."""
+        ...
+
+    @property
+    def local(self) -> bool:
+        """Whether it runs inside this process and reads `subjects`. A remote judge is given no subjects at all."""
+        ...
+
+    async def ask(self, requests: Sequence[Request], deadline_s: float) -> Answers:
+        """Answer what can be answered within `deadline_s` seconds. Never raises for a failing service."""
+        ...

@@ -1,0 +1,176 @@
+"""Get a verdict for each candidate: from the store, else from the judge, else from the embedded one when it is urgent.
+
+Equal exchanges are asked about once. A verdict that is stored for the same content, wording, goal and judge is not
+asked again until the session has moved on by 20 calls.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from . import window
+from .egress import Gate
+from .errors import StoreError
+from .judge import Answer, Answers, Judge, Lexical, ask_blocking
+from .policy import Verdict
+from .questions import VERSION, question_ids
+from .settings import Settings
+from .store import Store, StoredVerdict
+from .transcript import Exchange, Transcript
+
+PUT_OFF = "put off"
+"""Stage of a row that says: there were more candidates than one pass asks about. It holds until the session goes on,
+so that a second pass over the same conversation asks nothing."""
+
+ASK_AGAIN_CALLS = 20
+"""A stored verdict is asked again once this many further calls are completed: needs change as work goes on."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Verdicts by ordinal, and what it took. `failed` says that questions were asked and none was answered."""
+
+    verdicts: Mapping[int, Verdict] = field(default_factory=dict)
+    answers: Answers = field(default_factory=Answers)
+    failed: bool = False
+    partial: bool = False
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Who judges, against what, and where verdicts are kept."""
+
+    judge: Judge
+    store: Store
+    settings: Settings
+    gate: Gate
+    goal: str
+    focus: str
+    actions: tuple[str, ...]
+
+    @property
+    def goal_hash(self) -> str:
+        """Of goal and focus together: another goal is another question."""
+        return hashlib.sha256(f"{self.goal}\0{self.focus}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    def key(self, content: str, judge: Judge) -> str:
+        """The verdict cache's key."""
+        parts = json.dumps([content, VERSION, self.goal_hash, judge.name, judge.version])
+        return hashlib.sha256(parts.encode()).hexdigest()
+
+
+def judged(
+    transcript: Transcript, candidates: Sequence[Exchange], contents: Mapping[int, str], bench: Bench, urgent: bool
+) -> Judged:
+    """Verdicts for the candidates. `contents` maps ordinals to content hashes. Never raises for judge or store."""
+    standing = {contents[exchange.ordinal]: exchange for exchange in candidates}
+    first = _ask(transcript, standing, bench, bench.judge)
+    if first.failed and urgent and not bench.judge.local:
+        silent = {content: exchange for content, exchange in standing.items() if exchange.ordinal not in first.verdicts}
+        second = _ask(transcript, silent, bench, Lexical())
+        first = replace(
+            second,
+            verdicts={**second.verdicts, **first.verdicts},
+            answers=_joined(first.answers, second.answers),
+            problems=(*first.problems, f"{bench.judge.name} did not answer; the lexical judge stood in"),
+        )
+    spread = {
+        exchange.ordinal: first.verdicts[standing[contents[exchange.ordinal]].ordinal]
+        for exchange in candidates
+        if standing[contents[exchange.ordinal]].ordinal in first.verdicts
+    }
+    return replace(first, verdicts=spread)
+
+
+def _ask(transcript: Transcript, standing: Mapping[str, Exchange], bench: Bench, judge: Judge) -> Judged:
+    problems: list[str] = []
+    keys = {content: bench.key(content, judge) for content in standing}
+    calls = len(transcript.completed)
+    try:
+        stored = bench.store.verdicts(list(keys.values()))
+    except StoreError as error:
+        stored = {}
+        problems.append(f"verdicts not read: {error}")
+    known = {content: stored[key] for content, key in keys.items() if key in stored}
+    fresh = {content: row for content, row in known.items() if _holds(row, calls)}
+    verdicts = {
+        standing[content].ordinal: Verdict(row.call, row.output, row.stage, row.judge, cached=True)
+        for content, row in fresh.items()
+        if row.stage != PUT_OFF
+    }
+    open_ones = [exchange for content, exchange in standing.items() if content not in fresh]
+    open_ones.sort(key=lambda exchange: (-exchange.size, exchange.ordinal))
+    asked, put_off = open_ones[: bench.settings.max_candidates], open_ones[bench.settings.max_candidates :]
+    what = window.Question(transcript, asked, bench.goal, bench.focus, bench.actions)
+    fitted = window.fit_local(what) if judge.local else window.fit(what, bench.gate, bench.settings.items_per_request)
+    problems.extend(sorted({f"not asked: {why}" for why in fitted.unsent.values()}))
+    if not fitted.requests:
+        return Judged(verdicts, Answers(judge=judge.name, model=judge.version), problems=tuple(problems))
+    started = time.monotonic()
+    answers = ask_blocking(judge, fitted.requests, bench.settings.pass_deadline_s)
+    answers = replace(answers, latency_ms=round(1_000 * (time.monotonic() - started)))
+    new = {
+        exchange.ordinal: verdict
+        for exchange in asked
+        if (verdict := _verdict(exchange, answers, fitted.stages.get(exchange.ordinal, ""), judge)) is not None
+    }
+    by_ordinal = {exchange.ordinal: content for content, exchange in standing.items()}
+    rows = {
+        keys[by_ordinal[ordinal]]: StoredVerdict(verdict.call, verdict.output, verdict.stage, calls, verdict.judge)
+        for ordinal, verdict in new.items()
+    }
+    rows |= {keys[by_ordinal[e.ordinal]]: StoredVerdict(None, None, PUT_OFF, calls, judge.name) for e in put_off}
+    try:
+        bench.store.save_verdicts(rows)
+    except StoreError as error:
+        problems.append(f"verdicts not saved: {error}")
+    if answers.errors:
+        problems.append(f"{judge.name}: {', '.join(sorted(set(answers.errors)))}")
+    expected = len(asked) - len(fitted.unsent)
+    return Judged(
+        verdicts={**verdicts, **new},
+        answers=answers,
+        failed=not new,
+        partial=bool(new) and len(new) < expected,
+        problems=tuple(problems),
+    )
+
+
+def _verdict(exchange: Exchange, answers: Answers, stage: str, judge: Judge) -> Verdict | None:
+    """Both answers or what there is of them; None when neither came."""
+    by_id = answers.by_id if isinstance(answers.by_id, Mapping) else {}
+    call, output = (by_id.get(name) for name in question_ids(exchange.ordinal))
+    verdict = Verdict(_probability(call), _probability(output), stage, judge.name)
+    return None if verdict.call is None and verdict.output is None else verdict
+
+
+def _probability(answer: object) -> float | None:
+    """P(yes) as a number in [0, 1]; whatever else a judge object gives is no answer."""
+    known = isinstance(answer, Answer) and isinstance(answer.probabilities, Mapping)
+    value: object = answer.probabilities.get("true") if known and isinstance(answer, Answer) else None
+    sound = isinstance(value, float | int) and not isinstance(value, bool) and 0.0 <= value <= 1.0
+    return float(value) if sound and isinstance(value, float | int) else None
+
+
+def _holds(row: StoredVerdict, calls: int) -> bool:
+    """Whether a stored row still stands when this many calls are completed."""
+    moved_on = calls - row.calls_seen
+    return moved_on == 0 if row.stage == PUT_OFF else moved_on < ASK_AGAIN_CALLS
+
+
+def _joined(first: Answers, second: Answers) -> Answers:
+    """The second judge's answers with the costs and errors of both."""
+    return replace(
+        second,
+        requests=first.requests + second.requests,
+        failed=first.failed + second.failed,
+        errors=(*first.errors, *second.errors),
+        input_tokens=first.input_tokens + second.input_tokens,
+        cost=first.cost + second.cost,
+        latency_ms=first.latency_ms + second.latency_ms,
+    )

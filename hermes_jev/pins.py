@@ -1,0 +1,67 @@
+"""What is never judged, and why: pure rules over a parsed transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from .settings import Settings
+from .transcript import Exchange, Transcript
+from .wrapping import is_file_preview
+
+Pin = Literal[
+    "open",
+    "ambiguous",
+    "small",
+    "file_preview",
+    "unshrinkable",
+    "protected",
+    "last_calls",
+    "newest_turn",
+    "latest",
+    "expand",
+]
+
+HARD: frozenset[Pin] = frozenset({"open", "ambiguous", "small", "file_preview", "unshrinkable"})
+"""Pins that hold on every rung of the window ladder: there is nothing to cut, or no telling what."""
+
+EXPAND_TOOL = "expand"
+EXPAND_CALLS = 10
+"""An expand reply stays while it is among this many last completed calls: the agent just asked for it."""
+
+
+def pins(transcript: Transcript, settings: Settings) -> Mapping[int, Pin]:
+    """The pinned exchanges: ordinal → the first rule that pins it."""
+    completed = transcript.completed
+    last = {exchange.ordinal for exchange in _last(completed, settings.pin_last_calls)}
+    last_expand = {exchange.ordinal for exchange in _last(completed, EXPAND_CALLS) if exchange.tool == EXPAND_TOOL}
+    latest = _latest(completed, settings.latest_tools)
+    found: dict[int, Pin] = {}
+    for exchange in transcript.exchanges:
+        ordinal = exchange.ordinal
+        if exchange.state != "completed":
+            found[ordinal] = exchange.state
+        elif exchange.size <= settings.pin_max_chars:
+            found[ordinal] = "small"
+        elif is_file_preview(exchange.text):
+            found[ordinal] = "file_preview"
+        elif exchange.tool in settings.protected_tools:
+            found[ordinal] = "protected"
+        elif ordinal in last:
+            found[ordinal] = "last_calls"
+        elif exchange.call_at == transcript.newest_assistant:
+            found[ordinal] = "newest_turn"
+        elif ordinal in latest:
+            found[ordinal] = "latest"
+        elif ordinal in last_expand:
+            found[ordinal] = "expand"
+    return found
+
+
+def _last(completed: tuple[Exchange, ...], count: int) -> tuple[Exchange, ...]:
+    return completed[-count:] if count else ()
+
+
+def _latest(completed: tuple[Exchange, ...], tools: tuple[str, ...]) -> set[int]:
+    newest = {exchange.tool: exchange.ordinal for exchange in completed if exchange.tool in tools}
+    return set(newest.values())

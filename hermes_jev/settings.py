@@ -1,0 +1,206 @@
+"""Every setting, its default, its limits, and where an effective value came from.
+
+`resolve` reads sources in order (a later one wins): the defaults, then mappings such as Hermes'
+`plugins.entries.hermes_jev.settings`, the environment (`HERMES_JEV_<NAME>`), and command-line flags. On the command
+line a bad value stops with a ConfigError; inside Hermes it is defaulted and said, since a typing error in a setting
+must not switch the engine off.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple, Self, get_origin
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from .errors import ConfigError
+
+ENVIRONMENT_PREFIX = "HERMES_JEV_"
+NOTICE_CHARS = 200
+"""The longest notice, in characters."""
+
+
+def _no_bool(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("a number is needed, not true or false")
+    return value
+
+
+Share = Annotated[float, BeforeValidator(_no_bool), Field(gt=0, lt=1, allow_inf_nan=False)]
+Probability = Annotated[float, BeforeValidator(_no_bool), Field(ge=0, le=1, allow_inf_nan=False)]
+Seconds = Annotated[float, BeforeValidator(_no_bool), Field(gt=0, le=600, allow_inf_nan=False)]
+Count = Annotated[int, BeforeValidator(_no_bool), Field(ge=0)]
+Positive = Annotated[int, BeforeValidator(_no_bool), Field(ge=1)]
+
+
+class Settings(BaseModel):
+    """The settings of a pass. Frozen; the sentence under each field says what it does and its unit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    enabled: bool = True
+    """Whether the engine acts at all; off, it leaves every list as it is."""
+    mode: Literal["active", "shadow"] = "active"
+    """`shadow` judges and records and cuts nothing."""
+    trigger_percent: Share = 0.60
+    """Share of the window from which a pass runs."""
+    urgent_percent: Share = 0.85
+    """Share of the window from which guards are ignored and a failing judge is replaced."""
+    target_percent: Share = 0.30
+    """Share of the window at which a judge without a signal stops cutting."""
+    min_gain_percent: Annotated[float, BeforeValidator(_no_bool), Field(ge=0, lt=1)] = 0.05
+    """Share of the window a pass must free to be worth rebuilding the prompt cache."""
+    reserve_output_tokens: Count = 0
+    """Tokens taken off the window for the model's answer."""
+    pin_last_calls: Count = 3
+    """How many of the last completed calls are never judged."""
+    pin_max_chars: Positive = 1500
+    """Results of at most this many characters are never judged."""
+    protected_tools: tuple[str, ...] = ("skill_view", "skills_list", "memory", "clarify")
+    """Tools whose results are instructions: never judged."""
+    latest_tools: tuple[str, ...] = ("todo",)
+    """Tools whose newest result is never judged."""
+    call_threshold: Probability = 0.5
+    """From this probability on, the call itself still matters."""
+    output_threshold: Probability = 0.5
+    """From this probability on, the exact output is still needed."""
+    excerpt_chars: Positive = 300
+    """Characters of a shortened result that stay."""
+    judge: Literal["auto", "jev", "lexical"] = "auto"
+    """`auto` asks Jev when there is a key, else the embedded lexical judge."""
+    base_url: str = ""
+    """Where the judge is served; empty: TYPESAFE_BASE_URL, JEV_API_URL, then the service's own address."""
+    model: str = ""
+    """The judge's model; empty: the endpoint's pinned one."""
+    request_timeout_s: Seconds = 10.0
+    """Seconds one request to the judge may take."""
+    pass_deadline_s: Seconds = 10.0
+    """Seconds all requests of a pass may take together."""
+    concurrency: Annotated[int, BeforeValidator(_no_bool), Field(ge=1, le=64)] = 8
+    """Requests to the judge at the same time."""
+    items_per_request: Annotated[int, BeforeValidator(_no_bool), Field(ge=1, le=32)] = 32
+    """Tool calls described and asked about in one request."""
+    max_candidates: Positive = 256
+    """Tool calls asked about in one pass, largest first."""
+    store_dir: str = ""
+    """Folder of the store; empty: the Hermes home, or the user's data folder outside Hermes."""
+    receipts: bool = True
+    """Whether each pass leaves a receipt in the store."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if not self.target_percent < self.trigger_percent <= self.urgent_percent:
+            raise ValueError("target_percent < trigger_percent <= urgent_percent is needed")
+        # What the engine writes must be settled by its size alone, or a second pass would cut it again.
+        if self.excerpt_chars + NOTICE_CHARS + 1 > self.pin_max_chars:
+            raise ValueError(f"excerpt_chars + {NOTICE_CHARS + 1} <= pin_max_chars is needed")
+        return self
+
+
+class Described(NamedTuple):
+    """A setting for a person: its name, its default as one would write it, and its sentence."""
+
+    name: str
+    default: str
+    sentence: str
+
+
+def described() -> list[Described]:
+    """All settings, in order."""
+    return [
+        Described(name, json.dumps(field.default), field.description or "")
+        for name, field in Settings.model_fields.items()
+    ]
+
+
+class Source(NamedTuple):
+    """Values from one place; `name` is how messages call that place."""
+
+    name: str
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """Effective settings, the source of each that is not a default, and what was refused (a sentence each)."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+    problems: tuple[str, ...] = ()
+
+
+def environment_source(environment: Mapping[str, str]) -> Source:
+    """The `HERMES_JEV_<NAME>` variables; lists as JSON or separated by commas."""
+    values: dict[str, Any] = {}
+    for variable, text in environment.items():
+        if variable.startswith(ENVIRONMENT_PREFIX):
+            name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
+            values[name] = _parse(name, text)
+    return Source("environment", values)
+
+
+def _parse(name: str, text: str) -> Any:
+    field = Settings.model_fields.get(name)
+    if field is None or get_origin(field.annotation) is not tuple:
+        return text
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return [part.strip() for part in text.split(",") if part.strip()]
+    return value
+
+
+def resolve(sources: Sequence[Source], *, strict: bool) -> Resolved:
+    """Merge the sources over the defaults.
+
+    With `strict` the first problem is raised as a ConfigError; an unknown HERMES_JEV_ variable is only ever a
+    problem to report, since another version's variable may be set. Otherwise each refused value keeps its default.
+    """
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    problems: list[str] = []
+
+    def refuse(problem: str, *, fatal: bool = True) -> None:
+        if strict and fatal:
+            raise ConfigError(problem)
+        problems.append(problem)
+
+    for source in sources:
+        for name, value in source.values.items():
+            if name not in Settings.model_fields:
+                refuse(f"{_label(source, name)}: unknown setting", fatal=source.name != "environment")
+            elif complaint := _complaint({name: value}, name):
+                refuse(f"{_label(source, name)}: {_shown(value)} is refused: {complaint}")
+            else:
+                values[name] = value
+                origins[name] = source.name
+    while complaint := _complaint(values):
+        refuse(f"settings: {complaint}")
+        for name in ("target_percent", "trigger_percent", "urgent_percent", "excerpt_chars", "pin_max_chars"):
+            if name in complaint:
+                values.pop(name, None)
+                origins.pop(name, None)
+    return Resolved(Settings.model_validate(values), origins, tuple(problems))
+
+
+def _label(source: Source, name: str) -> str:
+    shown = f"{ENVIRONMENT_PREFIX}{name.upper()}" if source.name == "environment" else name
+    return f"{shown} ({source.name})"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def _complaint(values: Mapping[str, Any], field: str = "") -> str:
+    """Why these values are refused, empty if they are not. With `field`, only that field's own limits count."""
+    try:
+        Settings.model_validate(values)
+    except ValidationError as error:
+        for detail in error.errors(include_url=False, include_input=False):
+            if bool(detail["loc"]) == bool(field) or not field:
+                return detail["msg"].removeprefix("Value error, ")
+    return ""

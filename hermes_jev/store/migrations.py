@@ -1,0 +1,95 @@
+"""The tables of the truth file, as an append-only list of named steps.
+
+A step never changes once released: a new need is a new step at the end. Each step and the record that it ran (a row of
+`meta`) are one transaction, so two processes that start at once run it once, and a killed one leaves nothing half done.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+
+from ..errors import StoreError
+
+Step = Callable[[sqlite3.Connection], None]
+
+APPLICATION_ID = 0x6A657631
+"""Stands in the header of the file and tells a store from any other SQLite file of that name."""
+
+_RECORD = "migration:"
+
+
+def m001_truth(connection: sqlite3.Connection) -> None:
+    """Originals with their contents, who may open them, what stands for them; lineage, verdicts, receipts."""
+    for statement in (
+        "CREATE TABLE contents (sha TEXT PRIMARY KEY, body BLOB NOT NULL, chars INTEGER NOT NULL)",
+        """CREATE TABLE originals (
+            pointer TEXT PRIMARY KEY, tool TEXT NOT NULL, arguments_sha TEXT NOT NULL, result_sha TEXT NOT NULL,
+            outcome TEXT NOT NULL, created REAL NOT NULL)""",
+        """CREATE TABLE grants (
+            pointer TEXT NOT NULL, session TEXT NOT NULL, created REAL NOT NULL,
+            PRIMARY KEY (pointer, session)) WITHOUT ROWID""",
+        "CREATE INDEX grants_by_session ON grants (session)",
+        # One text stands for one original, or putting originals back would have to guess.
+        "CREATE TABLE cuts (text_sha TEXT PRIMARY KEY, pointer TEXT NOT NULL) WITHOUT ROWID",
+        "CREATE INDEX cuts_by_pointer ON cuts (pointer)",
+        """CREATE TABLE lineage (
+            child TEXT NOT NULL, parent TEXT NOT NULL, reason TEXT NOT NULL, created REAL NOT NULL,
+            PRIMARY KEY (child, parent)) WITHOUT ROWID""",
+        """CREATE TABLE verdicts (
+            key TEXT PRIMARY KEY, call REAL, output REAL, stage TEXT NOT NULL, calls_seen INTEGER NOT NULL,
+            judge TEXT NOT NULL, created REAL NOT NULL)""",
+        """CREATE TABLE receipts (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT, created REAL NOT NULL, body TEXT NOT NULL)""",
+        "CREATE INDEX receipts_by_session ON receipts (session)",
+    ):
+        connection.execute(statement)
+
+
+MIGRATIONS: tuple[Step, ...] = (m001_truth,)
+
+
+def applied(connection: sqlite3.Connection) -> frozenset[str]:
+    """Names of the steps this file went through; empty for a file nothing was ever written to.
+
+    Raises StoreError when the file is a database of something else.
+    """
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if not tables and application == 0:
+        return frozenset()
+    if application != APPLICATION_ID or "meta" not in tables:
+        raise StoreError("the file under the store's name is not a store of hermes_jev; move it away")
+    rows = connection.execute("SELECT substr(key, ?) FROM meta WHERE key LIKE ?", (len(_RECORD) + 1, f"{_RECORD}%"))
+    return frozenset(name for (name,) in rows)
+
+
+def migrate(connection: sqlite3.Connection, steps: Sequence[Step] = MIGRATIONS) -> None:
+    """Run the steps this file has not been through. The connection must be in autocommit mode, outside a transaction.
+
+    Raises StoreError for a file of another program, or of a later version that knows more steps than this one.
+    """
+    done = applied(connection)
+    if done - {step.__name__ for step in steps}:
+        raise StoreError("the store was written by a later version of hermes_jev; update this one")
+    for step in steps:
+        if step.__name__ not in done:
+            _run_once(connection, step)
+
+
+def _run_once(connection: sqlite3.Connection, step: Step) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have run it while this one waited for the lock.
+        if step.__name__ not in applied(connection):
+            connection.execute("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            step(connection)
+            connection.execute(
+                "INSERT INTO meta (key, value) VALUES (?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))",
+                (_RECORD + step.__name__,),
+            )
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")

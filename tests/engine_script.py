@@ -1,0 +1,230 @@
+"""Checks of the engine that need the host's classes and no server. Run with a host's python:
+
+    HERMES_HOME=… python tests/engine_script.py NAME
+
+`NAME` is a function below. A failed assertion ends the process with a traceback.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+import logging
+import os
+import pickle
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from agent.context_engine import ContextEngine  # noqa: E402 - the host's, from the venv this runs in
+
+from hermes_jev.engine import JevEngine, register  # noqa: E402
+
+WINDOW = 65_536
+
+
+def engine(session: str = "S1", window: int = WINDOW) -> JevEngine:
+    """An engine as an agent has it."""
+    made = copy.deepcopy(JevEngine())
+    made.update_model(model="m", context_length=window, base_url="", api_key="", provider="custom", api_mode="x")
+    made.bind_session_state(None, session)
+    made.on_session_start(session, hermes_home="", platform="cli", model="m", context_length=window)
+    return made
+
+
+def messages(calls: int = 8, chars: int = 24_000) -> list[dict[str, Any]]:
+    """A conversation as the host passes it, private keys and all."""
+    made: list[dict[str, Any]] = [{"role": "user", "content": "find the failing import", "_db_persisted": True}]
+    for at in range(calls):
+        function = {"name": "terminal", "arguments": json.dumps({"command": f"step {at}"})}
+        call = {"id": f"c{at}", "call_id": f"c{at}", "type": "function", "function": function}
+        made.append({"role": "assistant", "content": f"step {at}", "reasoning": None, "tool_calls": [call]})
+        text = json.dumps({"output": f"line {at} of the log\n" * (chars // 18), "exit_code": 0, "error": None})
+        made.append({"role": "tool", "name": "terminal", "tool_call_id": f"c{at}", "content": text, "_row_id": at})
+    return made
+
+
+def signatures_match() -> None:
+    """Each method that the host's class has can be called as the host's can."""
+    for name, theirs in inspect.getmembers(ContextEngine, inspect.isfunction):
+        ours = JevEngine.__dict__.get(name)
+        if ours is None or name.startswith("__"):
+            continue
+        wanted = [p for p in inspect.signature(theirs).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        got = inspect.signature(ours).parameters
+        for parameter in wanted:
+            assert parameter.name in got, f"{name} has no {parameter.name}"
+        extra = [p for n, p in got.items() if n not in inspect.signature(theirs).parameters]
+        assert all(p.default is not p.empty or p.kind is p.VAR_KEYWORD for p in extra), name
+    assert issubclass(JevEngine, ContextEngine)
+
+
+def copies() -> None:
+    """A deep copy, a clone and a pickle work, also after a pass, and share no state."""
+    made = engine()
+    assert made.compress(messages(), current_tokens=50_000) is not None
+    for other in (copy.deepcopy(made), made.clone_for_agent(), pickle.loads(pickle.dumps(made))):
+        other.update_model(model="n", context_length=128_000)
+        assert made.context_length == WINDOW
+
+
+def attributes() -> None:
+    """The host writes these without asking."""
+    made = engine()
+    for name in ("last_prompt_tokens", "last_completion_tokens", "threshold_tokens", "context_length"):
+        setattr(made, name, -1)
+    made.threshold_percent = 0.4
+    made.last_compression_rough_tokens = 5
+    assert made.should_compress(0) is False
+    assert made.compression_count == 0
+    assert made.name == "hermes_jev"
+    assert isinstance(made.last_real_prompt_tokens, int)
+
+
+def real_pass() -> None:
+    """New dicts without private keys; the given list and its messages are untouched."""
+    given = messages()
+    before = copy.deepcopy(given)
+    made = engine()
+    after = made.compress(given, current_tokens=50_000)
+    assert given == before
+    assert after is not given
+    assert len(after) == len(given)
+    assert not any(key.startswith("_") for message in after for key in message)
+    assert not any(new is old for new, old in zip(after, given, strict=True))
+    assert [m["role"] for m in after] == [m["role"] for m in given]
+    assert made.compression_count == 0
+    assert made.get_status()["compression_count"] == 1
+    again = made.compress(after, current_tokens=50_000)
+    assert again is after
+
+
+def no_op() -> None:
+    """Nothing to cut: the very list, and quiet until the prompt grew."""
+    given = messages(calls=3)
+    made = engine()
+    assert made.should_compress(45_000) is True
+    assert made.compress(given, current_tokens=45_000) is given
+    assert made.should_compress(45_100) is False
+    assert made.should_compress(49_000) is True
+    assert "nothing_to_prune" in made.get_status()["last_pass"]
+
+
+def quiet_ends_with_new_results() -> None:
+    """Recent results that become old are worth a pass before the prompt has grown."""
+    made = engine()
+    given = messages(calls=3)
+    made.update_from_response({"prompt_tokens": 45_000})
+    assert made.should_compress(45_000) is True
+    assert made.compress(given, current_tokens=45_000) is given
+    made.update_from_response({"prompt_tokens": 45_050})
+    assert made.should_compress(45_050) is True
+
+
+def never_raises() -> None:
+    """Whatever comes, the same object goes back."""
+    made = engine()
+    for odd in ([], None, [5], [None], "text", [{"role": "tool"}], [{"role": "assistant", "tool_calls": [3]}]):
+        assert made.compress(odd, current_tokens=60_000) is odd, odd  # type: ignore[arg-type]
+    assert made.compress(messages(), current_tokens=float("nan")) is not None  # type: ignore[arg-type]
+    for usage in ({}, {"prompt_tokens": None}, {"prompt_tokens": "x"}, {"prompt_tokens": -1}, None):
+        made.update_from_response(usage)  # type: ignore[arg-type]
+    for length in (0, -5, None, "x", float("inf")):
+        made.update_model(model="m", context_length=length)  # type: ignore[arg-type]
+        assert made.should_compress(10_000_000) is False
+    assert made.on_session_end("S1", []) is None
+
+
+def overflow() -> None:
+    """The host asks although no pass was due: recent results are cut too, and twice if need be."""
+    made = engine()
+    given = messages(calls=3)
+    assert made.should_compress(30_000) is False
+    first = made.compress(given, current_tokens=30_000)
+    assert first is not given
+    shorter = [m for m in first if m["role"] == "tool" and len(m["content"]) <= 1_500]
+    assert shorter
+    assert made.should_compress(20_000) is False
+    second = made.compress(first, current_tokens=20_000)
+    rough = [sum(len(str(m["content"])) for m in step) for step in (given, first, second)]
+    assert rough[1] < 0.95 * rough[0]
+    assert second is first or rough[2] < rough[1]
+
+
+def store_is_a_file() -> None:
+    """No folder can be made: nothing is cut, and it is said."""
+    Path(os.environ["HERMES_HOME"], "hermes_jev").write_text("in the way")
+    made = engine()
+    given = messages()
+    assert made.compress(given, current_tokens=50_000) is given
+    status = made.get_status()
+    assert status["outcome"] == "error"
+    assert "not stored" in status["last_pass"]
+
+
+def bad_settings() -> None:
+    """A value that cannot be used keeps its default and is said once; an address that cannot be used costs no turn."""
+    home = Path(os.environ["HERMES_HOME"])
+    settings = (
+        "plugins:\n  entries:\n    hermes_jev:\n      settings: {trigger_percent: nine, judge: jev, colour: red}\n"
+    )
+    (home / "config.yaml").write_text(settings)
+    os.environ["TYPESAFE_BASE_URL"] = "http://judge.example/v1"
+    records: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: records.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger("hermes_jev").addHandler(handler)
+    made = engine()
+    made.on_session_start("S1")
+    given = messages()
+    assert made.should_compress(40_000) is True
+    assert made.compress(given, current_tokens=40_000) is given
+    problems = " ".join(made.get_status()["problems"])
+    assert "trigger_percent" in problems
+    assert "nine" in problems
+    assert "colour" in problems
+    assert "TYPESAFE_BASE_URL" in problems
+    assert sum("trigger_percent" in text for text in records) == 1
+    assert made.get_status()["outcome"] == "judge_failed"
+
+
+def expand_for_a_session() -> None:
+    """Its own and its ancestors' pointers open; another session's do not."""
+    made = engine("S1")
+    after = made.compress(messages(), current_tokens=50_000)
+    found = re.search(r'expand\(id="(r-[a-z2-7]+)"\)', after[2]["content"])
+    assert found
+    pointer = found[1]
+    page = json.loads(made.handle_tool_call("expand", {"id": pointer}, messages=after))
+    assert messages()[2]["content"].startswith(page["text"])
+    assert page["next_offset"] == len(page["text"])
+    made.on_session_start("S2", boundary_reason="compression", old_session_id="S1")
+    assert "text" in json.loads(made.handle_tool_call("expand", {"id": pointer}))
+    made.on_session_start("S3", old_session_id="S2")
+    assert "error" in json.loads(made.handle_tool_call("expand", {"id": pointer}))
+    assert "error" in json.loads(engine("S9").handle_tool_call("expand", {"id": pointer}))
+    assert "text" in json.loads(engine("S2").handle_tool_call("expand", {"id": pointer}))
+
+
+def registration() -> None:
+    """One call on the host's context, nothing written, nothing opened."""
+
+    class Context:
+        engines: list[Any] = []
+
+        def register_context_engine(self, made: Any) -> None:
+            self.engines.append(made)
+
+    context = Context()
+    register(context)
+    assert [type(made).__name__ for made in context.engines] == ["JevEngine"]
+    assert not Path(os.environ["HERMES_HOME"], "hermes_jev").exists()
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()

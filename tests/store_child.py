@@ -1,0 +1,94 @@
+"""What the tests of the store run in processes of their own: `python store_child.py MODE FOLDER …`.
+
+PYTHONPATH names the checkout. Each mode prints one line of JSON per step, at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+from hermes_jev.errors import StoreError
+from hermes_jev.store import Keep, Kept, Store
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def item(name: str, number: int, size: int = 5_000) -> Keep:
+    """An original that any process can make again; its text hardly compresses."""
+    text = random.Random(f"{name} {number}").randbytes(size // 2).hex()
+    return Keep("terminal", json.dumps({"command": name, "number": number}), text, "ok", lambda id: f"{name} in {id}")
+
+
+def start(*arguments: object) -> subprocess.Popen[str]:
+    """Start this file in another process; its lines come through `stdout`."""
+    return subprocess.Popen(
+        [sys.executable, __file__, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+def _show(answers: list[Kept | StoreError]) -> None:
+    print(json.dumps([[one.id, None] if isinstance(one, Kept) else [None, str(one)] for one in answers]), flush=True)
+
+
+def _writer(store: Store, name: str, many: str) -> None:
+    for number in range(int(many)) if int(many) else count():
+        _show(store.keep(name, [item(name, number)]))
+
+
+def _killed(store: Store) -> None:
+    """For each name on stdin an endless writer that somebody else kills: its process id, its answers, `ended`."""
+    for line in sys.stdin:
+        process_id = os.fork()
+        if process_id == 0:
+            print(os.getpid(), flush=True)
+            _writer(store, line.strip(), "0")
+        os.waitpid(process_id, 0)
+        print("ended", flush=True)
+
+
+def mixed(number: int) -> Keep:
+    """Originals of which every tenth, the first included, is larger than the limit of the tests."""
+    return item("limited", number, size=20_000 if number % 10 else 700_000)
+
+
+def _limited(store: Store, limit: str, many: str) -> None:
+    # Python ignores the signal, so a write beyond the limit fails as one on a full disk does: in the middle.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
+    _show(store.keep("s", [mixed(number) for number in range(int(many))]))
+
+
+def _unprivileged(store: Store, pointer: str) -> None:
+    """The folder is given as `.`, because a user without rights may not be able to walk down to it."""
+    Path.cwd().as_uri()  # loads what the interpreter loads late, perhaps from where this user may not read
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+    try:
+        print(json.dumps(store.get(pointer, None).result), flush=True)
+    except StoreError as error:
+        print(json.dumps({"error": str(error)}), flush=True)
+    _show(store.keep("s", [item("unprivileged", 0), item("unprivileged", 1)]))
+
+
+MODES: dict[str, Callable[..., None]] = {
+    "writer": _writer,
+    "killed": _killed,
+    "limited": _limited,
+    "unprivileged": _unprivileged,
+}
+
+if __name__ == "__main__":
+    MODES[sys.argv[1]](Store(Path(sys.argv[2])), *sys.argv[3:])

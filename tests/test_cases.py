@@ -1,0 +1,69 @@
+"""The shared case files, each against the engine in both hosts.
+
+The engine needs a host to be imported, so it runs in a process of the host's python; the scorer runs here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from _pytest.mark import ParameterSet
+from case_files import Case, folder, load_folder
+from case_play import Workers, play, verdict
+from case_words import CaseFailed
+from hosts import HOSTS, host_python
+
+BACK = "The way back"
+LIVES = "Every way a session lives"
+
+WAITING: dict[str, str] = {
+    "052": LIVES,
+    "058": "The judge",
+    "100": BACK,
+    "101": BACK,
+    "104": BACK,
+    "113": BACK,
+    "122": BACK,
+    "124": BACK,
+    "128": LIVES,
+    "134": LIVES,
+}
+"""Case id → title of the issue that it waits for. Strict: a case that passes must leave this list."""
+
+
+def _cases() -> list[Case]:
+    found = folder()
+    return load_folder(found) if found is not None else []
+
+
+def _parameters() -> list[ParameterSet]:
+    found = []
+    for host in HOSTS:
+        for case in _cases():
+            title = WAITING.get(case.id)
+            marks = [pytest.mark.xfail(raises=CaseFailed, strict=True, reason=f"waits for: {title}")] if title else []
+            found.append(pytest.param(host, case, id=f"{host}-{case.name}", marks=marks))
+    return found
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Workers]:
+    with Workers() as running:
+        yield running
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(("host", "case"), _parameters())
+def test_case(host: str, case: Case, workers: Workers, tmp_path: Path) -> None:
+    worker = workers.get(host_python(host))
+    failures = play(case, worker, workers, tmp_path)
+    verdict(case, failures)
+
+
+def test_case_files_are_there() -> None:
+    if folder() is None and os.environ.get("CI") != "true":
+        pytest.skip("the shared case files are not here; HERMES_JEV_CASES can name others")
+    assert _cases(), "no case files: set HERMES_JEV_CASES"
