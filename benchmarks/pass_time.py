@@ -23,8 +23,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from hermes_jev.judge import Answer, Answers, Request  # noqa: E402 - a script finds its own package first
-from hermes_jev.prune import prune  # noqa: E402
+from hermes_jev.judge import Answer, Answers, Request
+from hermes_jev.prune import prune
 
 WORDS = "order total import currency rate parse handler error value index retry queue token path config 12 4096 0.25"
 

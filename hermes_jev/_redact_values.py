@@ -34,11 +34,11 @@ _REFERENCE = re.compile(
     r"\$\{[^}]*\}?|\$\([^)]*\)?|\$[A-Z_][A-Z0-9_]*|\$[a-z_]+(?:[A-Z][a-z]+)*|\$\$?[0-9@*]?|%[A-Z_]+%|%\(\w*\)s|%[sdvqr]|"
     r"\{\{?[^{}]*\}\}?|<[A-Za-z][A-Za-z _\-]*>?|[*.x…•#]{3,}|X{3,}|--?[a-z][a-z\-]*|\[secret\]|\*+|…"
 )
-_VARIABLE = r"\$\{[^}]*\}|\$\([^)]*\)|\$[A-Z_]+|\{\{? ?[A-Za-z_][A-Za-z_.()\[\]]* ?\}?\}"
-_INTERPOLATION = re.compile(rf"(?:(?:{_VARIABLE})[ :/_\-]?)+|<[A-Za-z][A-Za-z _\-]*>|\*+|%s|…|\.\.\.|\[secret\]")
+_VARIABLE = r"\$\{[^{}]{0,200}\}|\$\([^()]{0,200}\)|\$[A-Z_]+|\{\{? ?[A-Za-z_][A-Za-z_.()\[\]]{0,200} ?\}?\}"
+_INTERPOLATION = re.compile(rf"(?:(?:{_VARIABLE})[ :/\-]?)+|<[A-Za-z][A-Za-z _\-]*>|\*+|%s|…|\.\.\.|\[secret\]")
 _VARIABLE_PART = re.compile(_VARIABLE)
 _CHAIN = re.compile(r"[&*$@!]?[A-Za-z_]\w*(?:(?:\?\.|\.|->|::)[A-Za-z_$]\w*)*")
-_CAMEL_CHAIN = re.compile(r"[\W_]*[A-Za-z]?[a-z]*(?:[\W_]+[a-z]*|[A-Z][a-z]+)*")
+_CAMEL_CHAIN = re.compile(r"[A-Z]?[a-z]*(?:[\W_][a-z]*|[A-Z][a-z]+)*")
 _GENERIC = re.compile(r"[A-Z][A-Za-z]*[<\[]")
 _ROOTS = word_set(
     """

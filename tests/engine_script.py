@@ -215,7 +215,8 @@ def registration() -> None:
     """One call on the host's context, nothing written, nothing opened."""
 
     class Context:
-        engines: list[Any] = []
+        def __init__(self) -> None:
+            self.engines: list[Any] = []
 
         def register_context_engine(self, made: Any) -> None:
             self.engines.append(made)

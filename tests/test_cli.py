@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -181,6 +182,17 @@ def test_a_first_store_that_is_damaged_does_not_hide_the_second(here: Here, home
     own.write_bytes(b"garbage " * 5_000)
 
     assert json.loads(here("restore", shorter).out or "null") == session(4)
+
+
+@pytest.mark.parametrize("command", ["restore", "expand"])
+def test_a_store_that_is_damaged_is_not_taken_for_one_that_never_held_it(here: Here, home: Path, command: str) -> None:
+    """Both usual stores are looked into: that the second knows nothing must not hide what is wrong with the first."""
+    shorter = write(here("prune", write(session(4)), *CUT).out, "shorter")
+    (own,) = home.rglob("truth.sqlite3")
+    own.write_bytes(b"garbage " * 5_000)
+    pointer = re.findall(r"r-[a-z2-7]{10}", Path(shorter).read_text())[0]
+
+    refused(here(command, {"restore": shorter, "expand": pointer}[command]), "damaged", code=1)
 
 
 @pytest.mark.parametrize("command", ["prune", "restore"])
@@ -522,9 +534,23 @@ def test_an_output_that_cannot_be_written_is_told_in_one_line(command: str) -> N
             check=False,
         )
 
-    assert run.returncode != 0
-    assert b"Traceback" not in run.stderr
+    assert run.returncode == 1
+    assert run.stderr.count(b"\n") == 1
     assert os.strerror(errno.ENOSPC).encode() in run.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&-"], ids=["output", "input"])
+def test_a_stream_that_is_closed_is_told_in_one_line(closed: str) -> None:
+    command = shlex.join([sys.executable, "-m", "hermes_jev.cli", "prune", "-", "--store", "s"])
+
+    run = subprocess.run(
+        ["sh", "-c", f"exec {command} {closed}"], input=b"[]", capture_output=True, timeout=60, check=False
+    )
+
+    assert run.returncode in (1, 2)
+    assert run.stdout == b""
+    assert run.stderr.startswith(b"jev: ")
+    assert run.stderr.count(b"\n") == 1
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii", "utf-8"])

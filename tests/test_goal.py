@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import Message, assistant, call, pair, result, user
+from builders import Fixed, Message, assistant, call, pair, result, text, user
 
+from hermes_jev import Settings, prune
 from hermes_jev.goal import ACTIONS, GOAL_CHARS, actions_of, goal_of, shorten
 from hermes_jev.transcript import Transcript
 
@@ -102,6 +104,18 @@ def test_words_glued_to_a_result_are_the_users() -> None:
     assert "use port 8080 instead" in goal(user(OLD), *pair(1, f"output\n\n{said}"))
     assert "OUT-OF-BAND" not in goal(user(OLD), *pair(1, f"output\n\n{said}"))
     assert goal(user(OLD), *pair(1, f"output\n\n{WORDS.format('go on')}")) == OLD
+
+
+@pytest.mark.parametrize("call", [0.1, 0.9], ids=["removed", "shortened"])
+def test_words_glued_to_a_result_stay_the_goal_when_it_is_cut(tmp_path: Path, call: float) -> None:
+    """The notice then stands after them. Another goal would be another question, to be asked all over again."""
+    said = WORDS.format("use port 8080 instead")
+    messages = [user(OLD), *pair(1, f"{text(4_000)}\n\n{said}"), assistant("done")]
+
+    after = prune(messages, Fixed(call), tmp_path, Settings(pin_last_calls=0)).messages
+
+    assert after != messages
+    assert goal(*after) == goal(*messages) == "use port 8080 instead"
 
 
 def test_a_tools_own_words_are_never_the_goal() -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import dataclasses
+import json
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +33,13 @@ from builders import (
 
 import hermes_jev
 from hermes_jev import Pruned, Settings
-from hermes_jev.errors import ConfigError, InputError
+from hermes_jev.errors import ConfigError, InputError, StoreError
 from hermes_jev.job import Job
+from hermes_jev.judge import Answers, Request
 from hermes_jev.notice import read
 from hermes_jev.policy import Cuts
 from hermes_jev.prune import run
-from hermes_jev.store import Store
+from hermes_jev.store import Keep, Kept, Store
 from hermes_jev.transcript import Transcript
 
 ALL = Settings(pin_last_calls=0)
@@ -267,6 +271,17 @@ def test_a_second_pass_asks_nobody_also_with_more_calls_than_one_pass_judges(sto
     again(pruned, store, settings=settings)
 
 
+def test_a_second_pass_asks_nobody_when_words_of_the_user_stand_in_what_was_cut(store: Store) -> None:
+    words = "\n\n[OUT-OF-BAND USER MESSAGE — sent while you work]\nuse port 8080\n[/OUT-OF-BAND USER MESSAGE]"
+    messages = [user(GOAL), *pair(1, text(4_000) + words), *pair(2, text(4_000, "b")), assistant("done")]
+    judge = ByOrdinal({2: (0.9, 0.9)})
+
+    pruned = prune(messages, judge, store)
+
+    assert actions(pruned) == ["remove", "keep"]
+    again(pruned, store, judge)
+
+
 def windowed(count: int) -> list[Message]:
     messages = [user(GOAL)]
     for number in range(1, count + 1):
@@ -444,6 +459,71 @@ def test_a_judge_with_a_defect_does_not_raise(store: Store, judge: Failing, capl
 
     assert pruned.messages is messages
     assert "zanzibar" not in caplog.text
+
+
+class Careless(Fixed):
+    """Answers well and keeps its books badly."""
+
+    def __init__(self, **books: Any) -> None:
+        super().__init__()
+        self.books = books
+
+    async def ask(self, requests: Sequence[Request], deadline_s: float) -> Answers:
+        return dataclasses.replace(await super().ask(requests, deadline_s), **self.books)
+
+
+@pytest.mark.parametrize(
+    "books",
+    [
+        {"judge": None},
+        {"judge": "\ud800"},
+        {"model": 7},
+        {"requests": "three"},
+        {"failed": None},
+        {"errors": (None, 3, "auth")},
+        {"errors": ([],)},
+        {"cost": "much"},
+        {"cost": float("nan")},
+        {"input_tokens": 1.5},
+        {"latency_ms": "long"},
+    ],
+    ids=str,
+)
+def test_a_judge_that_keeps_its_books_badly_does_not_stop_a_pass(store: Store, books: dict[str, Any]) -> None:
+    messages = session(5)
+
+    pruned = prune(messages, Careless(**books), store)
+
+    assert hermes_jev.restore(pruned.messages, store) == messages
+    (row,) = store.receipts()
+    assert json.loads(row.body, parse_constant=pytest.fail)["outcome"] == pruned.receipt.outcome
+
+
+def test_what_a_judge_calls_an_error_is_no_way_into_a_receipt(store: Store) -> None:
+    pruned = prune(session(5), Careless(errors=("the user said: zanzibar",)), store)
+
+    assert "zanzibar" not in pruned.receipt.summary() + store.receipts()[0].body
+
+
+class Forgetful(Store):
+    """Cannot keep every other original."""
+
+    def keep(self, session: str | None, items: Sequence[Keep]) -> list[Kept | StoreError]:
+        replies = super().keep(session, items)
+        return [StoreError("the disk is full") if place % 2 else reply for place, reply in enumerate(replies)]
+
+
+def test_what_could_not_be_stored_stays_whole_and_the_rest_is_cut(tmp_path: Path) -> None:
+    store, messages = Forgetful(tmp_path / "store"), session(5)
+
+    pruned = prune(messages, store=store)
+
+    assert actions(pruned) == ["remove", "keep", "remove", "keep", "remove"]
+    assert changed(messages, pruned.messages) == [2, 6, 10]
+    assert {d.reason for d in pruned.decisions if d.action == "keep"} == {"not stored: the disk is full"}
+    assert pruned.receipt.why == "2 results stay whole: they could not be stored"
+    assert pruned.receipt.tokens_after == Transcript.parse(pruned.messages).tokens
+    assert hermes_jev.restore(pruned.messages, store) == messages
 
 
 def test_without_a_store_every_result_stays_whole(tmp_path: Path) -> None:

@@ -680,6 +680,16 @@ def test_hostile_input_of_200_kb_is_done(unit: str) -> None:
     assert all(0 <= start < end <= len(text) for start, end in masked)
 
 
+@pytest.mark.parametrize("unit", ["$A_", "_", "${", "{a", "a.", "aB", "\\", "a=b;", "<a"])
+@pytest.mark.parametrize("name", ['password="', "api_key: ", "Authorization: Digest "])
+def test_a_hostile_value_is_done(name: str, unit: str) -> None:
+    for count in (40, SIZE // 10):
+        text = f"{name}{unit * count}!A1"
+        out = redact(text)
+        assert out.startswith(name.rstrip())
+        assert redact(out) == out
+
+
 def calls(text: str) -> int:
     """How many Python functions run while a text is redacted."""
     count = 0
