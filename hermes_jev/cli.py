@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 nothing done or something missing, 2 usage or input, 3 the
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 import sys
@@ -33,8 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     try:
         code: int = arguments.run(arguments)
-        sys.stdout.flush()
-        sys.stdout.buffer.flush()
+        _out("")
     except (InputError, ConfigError) as error:
         return _complain(str(error), USAGE)
     except JevError as error:
@@ -211,15 +211,22 @@ def _run_restore(arguments: Any) -> int:
 
 
 def _restore_from(messages: list[Any], stores: Sequence[Store]) -> tuple[list[Any], int]:
-    """Restore from the first store that knows the cuts; the last one's complaint counts when none does."""
-    for store in stores[:-1]:
+    """Restore from the first store that knows the cuts."""
+    problems: list[StoreError] = []
+    for store in stores:
         try:
             back = restore(messages, store)
-        except StoreError:
+        except StoreError as error:
+            problems.append(error)
             continue
         return back, _changed(messages, back)
-    back = restore(messages, stores[-1])
-    return back, _changed(messages, back)
+    raise _worst(problems)
+
+
+def _worst(problems: Sequence[StoreError]) -> StoreError:
+    """What to tell when no store could help: a store that is damaged says more than one that holds nothing."""
+    damaged = [problem for problem in problems if not isinstance(problem, NotStored)]
+    return (damaged or list(problems))[0]
 
 
 def _changed(before: Sequence[Any], after: Sequence[Any]) -> int:
@@ -227,18 +234,18 @@ def _changed(before: Sequence[Any], after: Sequence[Any]) -> int:
 
 
 def _run_expand(arguments: Any) -> int:
-    problem: StoreError = NotStored(f"nothing is stored under {arguments.id[:40]!r}")
+    problems: list[StoreError] = []
     for store in _stores_to_read(arguments.store):
         try:
             original = store.get(arguments.id, None)
         except StoreError as error:
-            problem = error
+            problems.append(error)
             continue
         value = original.result if arguments.part == "result" else original.arguments
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         _out(text)
         return OK
-    raise problem
+    raise _worst(problems)
 
 
 def _stores_to_read(folder: Path | None) -> list[Store]:
@@ -258,6 +265,8 @@ def _run_should(arguments: Any) -> int:
 
 def _read(name: str) -> Document:
     if name == "-":
+        if sys.stdin is None:
+            raise InputError("stdin: it is closed")
         return read_document(sys.stdin.buffer.read(), "stdin")
     try:
         data = Path(name).read_bytes()
@@ -268,11 +277,15 @@ def _read(name: str) -> Document:
 
 def _out(text: str) -> None:
     """Results are UTF-8 whatever the terminal speaks; an original may hold what UTF-8 proper has no form for."""
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, "stdout is closed")
     sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
+    sys.stdout.buffer.flush()
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(text + "\n")
+    if sys.stderr is not None:
+        sys.stderr.write(text + "\n")
 
 
 def _complain(text: str, code: int) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from . import notice
 from .tokens import content_text
 from .transcript import Message, Transcript
 from .wrapping import unwrap
@@ -17,8 +18,8 @@ GOAL_CHARS = 2_000
 ACTIONS = 3
 
 _HOST_TEXT = re.compile(
-    r"\s*(?:\[(?:system\b|context compaction|context summary|your active task list|async delegation|planning state"
-    r"|runtime note|prior context|important: background)|<system-reminder)",
+    r"\s*(?:\[(?:system(?: not(?:e|ice))?\s*[:\]]|context compaction|context summary|your active task list"
+    r"|async delegation|planning state|runtime note|prior context|important: background)|<system-reminder)",
     re.I,
 )
 _FOLLOW_UP = re.compile(
@@ -67,7 +68,7 @@ def _requests(messages: Sequence[Message]) -> Sequence[str]:
         if role == "user":
             text = content_text(message.get("content")).strip()
         elif role == "tool" and isinstance(message.get("content"), str):
-            text = unwrap(message["content"]).user_words.strip()
+            text = unwrap(_before_notice(message["content"])).user_words.strip()
         else:
             continue
         text = _USER_MARK.sub("", text).strip()
@@ -78,6 +79,11 @@ def _requests(messages: Sequence[Message]) -> Sequence[str]:
             found.append(text)
             break
     return found or spoken[:1]
+
+
+def _before_notice(text: str) -> str:
+    """The user's words in a result stay theirs when it is cut: then a notice is the last line after them."""
+    return text.rpartition("\n")[0] if notice.read(text) is not None else text
 
 
 def _is_follow_up(text: str) -> bool:

@@ -143,16 +143,14 @@ def _ask(transcript: Transcript, standing: Mapping[str, Exchange], bench: Bench,
 
 def _verdict(exchange: Exchange, answers: Answers, stage: str, judge: Judge) -> Verdict | None:
     """Both answers or what there is of them; None when neither came."""
-    by_id = answers.by_id if isinstance(answers.by_id, Mapping) else {}
-    call, output = (by_id.get(name) for name in question_ids(exchange.ordinal))
+    call, output = (answers.by_id.get(name) for name in question_ids(exchange.ordinal))
     verdict = Verdict(_probability(call), _probability(output), stage, judge.name)
     return None if verdict.call is None and verdict.output is None else verdict
 
 
-def _probability(answer: object) -> float | None:
+def _probability(answer: Answer | None) -> float | None:
     """P(yes) as a number in [0, 1]; whatever else a judge object gives is no answer."""
-    known = isinstance(answer, Answer) and isinstance(answer.probabilities, Mapping)
-    value: object = answer.probabilities.get("true") if known and isinstance(answer, Answer) else None
+    value: object = answer.probabilities.get("true") if answer is not None else None
     sound = isinstance(value, float | int) and not isinstance(value, bool) and 0.0 <= value <= 1.0
     return float(value) if sound and isinstance(value, float | int) else None
 

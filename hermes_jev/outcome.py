@@ -19,10 +19,11 @@ Status = Literal["ok", "failed", "unknown"]
 _EXIT_FIELDS = ("exit_code", "exitCode", "exit_status", "returncode", "return_code")
 _EXIT_JSON = re.compile(r'"(?:exit_code|exitCode|exit_status|returncode|return_code)"\s*:\s*(-?\d{1,5})\b')
 _EXIT_LINE = re.compile(
-    r"^\W{0,3}(?:(?:process|command)\s+)?(?:exited\s+with\s+)?(?:exit\s*)?(code|status)\s*[:=]?\s*(-?\d{1,5})\W*$", re.I
+    r"\W{0,3}(?:(?:process|command) )?(?:exited with )?(?:exit[ _]?)?(code|status) ?[:=]? {0,2}(-?\d{1,5})\W{0,3}", re.I
 )
 _ERROR_LINE = re.compile(r"^\s*(?:\w*error|fatal|panic)\b\s*[:!\[(]", re.I)
 _TRACEBACK = "Traceback (most recent call last)"
+_LINE_CHARS = 80
 _TAIL_LINES = 12
 _TAIL_CHARS = 4_000
 _JSON_CHARS = 1_000_000
@@ -84,7 +85,7 @@ def _exit(code: int, word: str = "code") -> Outcome:
 def _from_lines(tail: str) -> Outcome:
     lines = [line for line in tail.splitlines() if line.strip()][-_TAIL_LINES:]
     for line in reversed(lines):
-        if found := _EXIT_LINE.match(line.strip()):
+        if found := _EXIT_LINE.fullmatch(line.strip()[:_LINE_CHARS]):
             return _exit(int(found[2]), found[1].lower())
     if _TRACEBACK in tail or any(_ERROR_LINE.match(line) for line in lines[-5:]):
         return Outcome("failed")

@@ -62,7 +62,7 @@ def test_answers_come_back_as_they_are() -> None:
         await asyncio.sleep(0)
         return expected
 
-    assert ask_blocking(Scripted(act), REQUESTS, 5.0) is expected
+    assert ask_blocking(Scripted(act), REQUESTS, 5.0) == expected
 
 
 def test_the_judge_gets_the_requests_and_the_deadline() -> None:
@@ -84,7 +84,7 @@ async def test_it_works_inside_a_running_loop() -> None:
     async def act() -> Answers:
         return expected
 
-    assert ask_blocking(Scripted(act), REQUESTS, 5.0) is expected
+    assert ask_blocking(Scripted(act), REQUESTS, 5.0) == expected
     assert asyncio.get_running_loop().is_running()
 
 
@@ -162,7 +162,7 @@ def test_a_resolver_that_hangs_holds_neither_the_answers_nor_the_caller(release:
         await asyncio.wait([lookup], timeout=0.02)
         return expected
 
-    assert ask_blocking(Scripted(act), REQUESTS, 20.0) is expected
+    assert ask_blocking(Scripted(act), REQUESTS, 20.0) == expected
     assert not release.is_set()
 
 

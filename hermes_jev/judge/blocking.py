@@ -17,6 +17,7 @@ from typing import ParamSpec, TypeVar
 
 from ..errors import JudgeError, JudgeTransient
 from .protocol import Answers, Judge, Request
+from .sound import sound
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +63,7 @@ async def _answer(judge: Judge, requests: Sequence[Request], deadline_s: float) 
         async with asyncio.timeout(deadline_s + GRACE_S):
             answers = await judge.ask(requests, deadline_s)
         if isinstance(answers, Answers):
-            return answers
+            return sound(answers, judge.name)
         problem, code = f"returned {type(answers).__name__}", JudgeError.code
     except TimeoutError:
         problem, code = "overran its deadline", JudgeTransient.code
