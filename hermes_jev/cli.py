@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from . import __version__, demo
 from .errors import ConfigError, InputError, JevError, NotStored, StoreError
 from .inputs import Document, read_document
+from .notice import read
 from .policy import should_compact
 from .prune import prune
 from .receipts import Receipt
@@ -109,6 +110,9 @@ def _restore_command(commands: Commands) -> None:
     )
     _file(command)
     _store(command)
+    command.add_argument(
+        "--keep-missing", action="store_true", help="leave what no store knows as it is, and exit with 1"
+    )
 
 
 def _expand_command(commands: Commands) -> None:
@@ -204,23 +208,33 @@ def _summarise(receipt: Receipt, form: str) -> None:
 def _run_restore(arguments: Any) -> int:
     document = _read(arguments.file)
     stores = _stores_to_read(arguments.store)
-    restored = [_restore_from(part, stores) for part in document.parts]
+    restored = [_restore_from(part, stores, arguments.keep_missing) for part in document.parts]
     _out(document.dump([messages for messages, _ in restored]))
-    _say(f"restored {sum(count for _, count in restored)} results")
-    return OK
+    left = sum(_missing(messages) for messages, _ in restored)
+    _say(f"restored {sum(count for _, count in restored)} results" + (f"; {left} are in no store" if left else ""))
+    return NOTHING if left else OK
 
 
-def _restore_from(messages: list[Any], stores: Sequence[Store]) -> tuple[list[Any], int]:
-    """Restore from the first store that knows the cuts."""
+def _restore_from(messages: list[Any], stores: Sequence[Store], keep_missing: bool) -> tuple[list[Any], int]:
+    """Restore from the first store that knows the cuts, or with `keep_missing` from each what it knows."""
     problems: list[StoreError] = []
+    back = messages
     for store in stores:
         try:
-            back = restore(messages, store)
+            back = restore(back, store, "keep" if keep_missing else "raise")
         except StoreError as error:
             problems.append(error)
             continue
-        return back, _changed(messages, back)
-    raise _worst(problems)
+        if not keep_missing:
+            return back, _changed(messages, back)
+    if not keep_missing:
+        raise _worst(problems)
+    return back, _changed(messages, back)
+
+
+def _missing(messages: Sequence[Any]) -> int:
+    found = (read(message.get("content")) for message in messages if message.get("role") == "tool")
+    return sum(1 for notice in found if notice is not None and notice.whole)
 
 
 def _worst(problems: Sequence[StoreError]) -> StoreError:

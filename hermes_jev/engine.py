@@ -12,7 +12,7 @@ import json
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from agent.context_engine import ContextEngine
 
@@ -22,9 +22,9 @@ from .errors import ConfigError, StoreError
 from .job import Job, Pruned
 from .judge import Judge, Lexical, Silent, judge_of
 from .pins import EXPAND_TOOL
-from .policy import Cuts, should_compact
+from .policy import Cuts, prompt_room, should_compact
 from .prune import run
-from .quiet import Quiet
+from .quiet import GROWTH, Quiet
 from .receipts import Receipt
 from .settings import Settings, Source, environment_source, resolve
 from .store import Store
@@ -36,6 +36,11 @@ from .transcript import Transcript
 logger = logging.getLogger(__name__)
 
 NAME = "hermes_jev"
+
+STORE_PATIENCE_S = 1.0
+"""Seconds an operation waits for another process' lock: a pass has four, and the user waits for all of them."""
+
+Told = Literal["", "due", "not due", "done"]
 
 
 class JevEngine(ContextEngine):
@@ -60,6 +65,7 @@ class JevEngine(ContextEngine):
         self._last_summary_error = ""
         self._last_compression_made_progress = False
         self._settings = Settings()
+        self._refused: list[str] = []
         self._problems: list[str] = []
         self._said: set[str] = set()
         self._home = ""
@@ -67,7 +73,8 @@ class JevEngine(ContextEngine):
         self._lineage: list[str] = []
         self._passes = 0
         self._quiet = Quiet()
-        self._last_should: bool | None = None
+        # Since the provider's last response: what the host was told when it asked whether a pass is due.
+        self._told: Told = ""
         self._last: Receipt | None = None
         self._last_error = ""
 
@@ -98,9 +105,10 @@ class JevEngine(ContextEngine):
         if length != self.context_length:
             self._quiet = Quiet()
         self.context_length = length
-        room = max(0, length - self._settings.reserve_output_tokens)
         self.threshold_percent = self._settings.trigger_percent
-        self.threshold_tokens = int(room * self._settings.trigger_percent)
+        self.threshold_tokens = int(self._room() * self._settings.trigger_percent)
+        if 0 < length < 2 * self._settings.reserve_output_tokens:
+            self._say("reserve_output_tokens is over half of the window; half of it is reserved")
 
     def bind_session_state(self, session_db: Any = None, session_id: str = "") -> None:
         """Which session this agent runs. The host's database handle is not kept: it cannot be copied."""
@@ -127,7 +135,7 @@ class JevEngine(ContextEngine):
         self._forget_passes()
 
     def _enter(self, session: str, continues: str) -> None:
-        if session == self._session:
+        if session == self._session and (not continues or continues in (session, *self._lineage)):
             return
         if not continues:
             self._session, self._lineage = session, []
@@ -144,7 +152,7 @@ class JevEngine(ContextEngine):
     def _forget_passes(self) -> None:
         self._passes = 0
         self._quiet = Quiet()
-        self._last_should = None
+        self._told = ""
         self._last = None
         self._last_error = ""
 
@@ -153,24 +161,28 @@ class JevEngine(ContextEngine):
     def update_from_response(self, usage: dict[str, Any]) -> None:
         """The provider's count of the last prompt. Without one the fields stay as they are."""
         self.awaiting_real_usage_after_compression = False
-        self._quiet.response()
-        prompt = _whole_number((usage or {}).get("prompt_tokens"))
+        self._told = ""
+        usage = usage if isinstance(usage, dict) else {}
+        prompt = _whole_number(usage.get("prompt_tokens"))
+        self._quiet.response(prompt, self._settings.trigger_percent * self._room())
         if prompt <= 0:
             return
         self.last_prompt_tokens = self.last_real_prompt_tokens = prompt
         self.last_completion_tokens = _whole_number(usage.get("completion_tokens"))
         self.last_total_tokens = _whole_number(usage.get("total_tokens")) or prompt + self.last_completion_tokens
-        self._quiet.counted()
 
     def should_compress(self, prompt_tokens: int | None = None) -> bool:
         """Whether a pass is due: the window is filled to the trigger, and since the last pass that changed nothing
         the prompt grew or new results can be cut."""
         used = _whole_number(self.last_prompt_tokens if prompt_tokens is None else prompt_tokens)
-        step = self._settings.min_gain_percent * max(0, self.context_length - self._settings.reserve_output_tokens)
-        quiet = self._quiet.holds(used, step)
-        due = self._settings.enabled and should_compact(used, self.context_length, self._settings) != "no"
-        self._last_should = due and not quiet
-        return self._last_should
+        level = should_compact(used, _whole_number(self.context_length), self._settings)
+        quiet = self._quiet.holds(used, GROWTH * self._room(), level == "urgent")
+        due = self._settings.enabled and level != "no" and not quiet
+        self._told = "due" if due else "not due"
+        return due
+
+    def _room(self) -> int:
+        return prompt_room(_whole_number(self.context_length), self._settings)
 
     def should_defer_preflight_to_real_usage(self, rough_tokens: int) -> bool:
         """Never: the rough count is good enough to ask for a pass."""
@@ -178,6 +190,8 @@ class JevEngine(ContextEngine):
 
     def has_content_to_compress(self, messages: list[dict[str, Any]]) -> bool:
         """Whether any old result could be cut. Cheap, and asks nobody."""
+        if not all(isinstance(message, Mapping) for message in messages or ()):
+            return False
         found = survey(Transcript.parse(messages), self._settings, Cuts(self._settings))
         return bool(found.candidates)
 
@@ -193,27 +207,26 @@ class JevEngine(ContextEngine):
     ) -> list[dict[str, Any]]:
         """One pass. Returns new messages, or `messages` itself when nothing changed. Never raises."""
         self._last_compress_aborted, self._last_summary_error = False, ""
-        asked_without_need = self._last_should is False
-        self._last_should = None
+        # Asked although no pass was due, or again after the pass that was: the provider refused the prompt.
+        refused = self._told in ("not due", "done")
+        self._told = "done" if self._told else ""
         try:
             if not self._settings.enabled:
                 return messages
-            pruned = self._pass(messages, current_tokens, focus_topic, bool(force), asked_without_need)
+            return self._report(messages, self._pass(messages, current_tokens, focus_topic, bool(force), refused))
         except Exception as error:  # the user's turn goes on whatever is wrong here
             logger.exception("hermes_jev: the pass failed; the conversation is unchanged")
             self._last_error = f"{type(error).__name__} in the pass; the conversation is unchanged"
-            self._quiet = self._quiet.after_nothing(None)
+            self._quiet = self._quiet.after_nothing(None, urgent=True)
             self._abort(self._last_error)
             return messages
-        return self._report(messages, pruned)
 
     def _pass(
-        self, messages: list[dict[str, Any]], current_tokens: int | None, focus: str | None, force: bool, unasked: bool
+        self, messages: list[dict[str, Any]], current_tokens: int | None, focus: str | None, force: bool, refused: bool
     ) -> Pruned:
         settings = self._settings
         # Without a count of its own, the host asked for this pass with a number that did lead to it.
         used = _whole_number(current_tokens) or self._quiet.last[1]
-        room = self.context_length - settings.reserve_output_tokens
         job = Job(
             settings=settings,
             judge=self._judge(),
@@ -224,7 +237,7 @@ class JevEngine(ContextEngine):
             window=self.context_length or None,
             used=used or None,
             forced=force,
-            overflow=not force and (unasked or 0 < room < used),
+            overflow=not force and (refused or 0 < self._room() < used),
         )
         return run(messages, job)
 
@@ -232,21 +245,23 @@ class JevEngine(ContextEngine):
         receipt = pruned.receipt
         self._last, self._last_error = receipt, ""
         changed = pruned.messages is not messages
+        new = [_for_host(message) for message in pruned.messages] if changed else messages
+        urgent = receipt.window is not None and receipt.used_before >= self._settings.urgent_percent * receipt.window
         level = logging.INFO if receipt.outcome in ("compacted", "nothing_to_prune") else logging.WARNING
         logger.log(level, "hermes_jev: %s", receipt.summary())
         if not changed:
             # A judge that did not answer is asked again when the prompt has grown, not with each new result.
             calls = None if receipt.outcome == "judge_failed" else pruned.calls_until_worth
-            self._quiet = self._quiet.after_nothing(calls)
+            self._quiet = self._quiet.after_nothing(calls, urgent)
             if receipt.outcome in ("judge_failed", "capacity", "error"):
                 self._abort(receipt.summary())
             return messages
         self._passes += 1
         # Known again with the next response; what was counted was the prompt before the pass.
         self.last_prompt_tokens = -1
-        self._quiet = Quiet()
+        self._quiet = self._quiet.after_change(urgent)
         self._last_compression_made_progress = True
-        return [_for_host(message) for message in pruned.messages]
+        return new
 
     def _abort(self, why: str) -> None:
         """The host shows this to the user; the next pass clears it."""
@@ -263,7 +278,8 @@ class JevEngine(ContextEngine):
         """Run one of the engine's tools. Always a JSON object, never an exception."""
         if name != EXPAND_TOOL:
             return json.dumps({"error": f"hermes_jev has no tool {str(name)[:60]!r}; it has {EXPAND_TOOL}"})
-        room = Room(self.context_length or None, max(self.last_prompt_tokens, 0) or None)
+        used = max(_whole_number(self.last_prompt_tokens), self._quiet.last[1])
+        room = Room(_whole_number(self.context_length) or None, used or None)
         return expand(args, self._store(), self._may_open, room)
 
     def _may_open(self) -> list[str]:
@@ -286,7 +302,7 @@ class JevEngine(ContextEngine):
             "judge": self._judge().name,
             "outcome": "error" if self._last_error else last.outcome if last else "",
             "last_pass": self._last_error or (last.summary() if last else ""),
-            "problems": list(dict.fromkeys([*self._problems, *(last.problems if last else ())])),
+            "problems": list(dict.fromkeys([*self._refused, *self._problems, *(last.problems if last else ())])),
         }
 
     # -- parts ------------------------------------------------------------------------------------------------------
@@ -297,9 +313,9 @@ class JevEngine(ContextEngine):
             [Source("config.yaml", host.plugin_settings()), environment_source(host.environment())], strict=False
         )
         self._settings = found.settings
-        self._problems = list(found.problems)
+        self._refused = list(found.problems)
         for problem in found.problems:
-            self._say(problem)
+            self._log_once(problem)
 
     def _judge(self) -> Judge:
         try:
@@ -314,16 +330,19 @@ class JevEngine(ContextEngine):
         return judge
 
     def _say(self, text: str, level: int = logging.WARNING) -> None:
+        self._log_once(text, level)
+        if text not in self._problems:
+            self._problems.append(text)
+
+    def _log_once(self, text: str, level: int = logging.WARNING) -> None:
         if text not in self._said:
             self._said.add(text)
             logger.log(level, "hermes_jev: %s", text)
-        if text not in self._problems:
-            self._problems.append(text)
 
     def _store(self) -> Store:
         if self._settings.store_dir:
             return open_store(None, self._settings)
-        return open_store(self._folder() / FOLDER, self._settings)
+        return Store(self._folder() / FOLDER, patience_s=STORE_PATIENCE_S)
 
     def _folder(self) -> Path:
         """The session's own home: a tool call may run in a thread that has lost the profile's context."""

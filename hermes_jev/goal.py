@@ -18,7 +18,7 @@ GOAL_CHARS = 2_000
 ACTIONS = 3
 
 _HOST_TEXT = re.compile(
-    r"\s*(?:\[(?:system(?: not(?:e|ice))?\s*[:\]]|context compaction|context summary|your active task list"
+    r"\s*(?:\[(?:system(?: not(?:e|ice))?\s*:|(?-i:SYSTEM)\]|context compaction|context summary|your active task list"
     r"|async delegation|planning state|runtime note|prior context|important: background)|<system-reminder)",
     re.I,
 )
@@ -29,7 +29,11 @@ _FOLLOW_UP = re.compile(
     re.I,
 )
 _FOLLOW_UP_CHARS = 80
-_COMMAND = re.compile(r"/[a-z][\w:-]*(?:\s|$)", re.I)
+_COMMAND = re.compile(
+    r"/(?!(?:app|bin|boot|data|dev|etc|home|lib|media|mnt|opt|proc|root|run|sbin|srv|sys|tmp|usr|var)\b)"
+    r"[a-z][\w:-]*(?:\s|$)",
+    re.I,
+)
 _USER_MARK = re.compile(r"\[/?OUT-OF-BAND USER MESSAGE[^\]]*\]")
 
 
@@ -67,8 +71,8 @@ def _requests(messages: Sequence[Message]) -> Sequence[str]:
         role = message.get("role")
         if role == "user":
             text = content_text(message.get("content")).strip()
-        elif role == "tool" and isinstance(message.get("content"), str):
-            text = unwrap(_before_notice(message["content"])).user_words.strip()
+        elif role == "tool":
+            text = unwrap(_before_notice(content_text(message.get("content")))).user_words.strip()
         else:
             continue
         text = _USER_MARK.sub("", text).strip()

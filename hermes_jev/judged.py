@@ -109,6 +109,8 @@ def _ask(transcript: Transcript, standing: Mapping[str, Exchange], bench: Bench,
     what = window.Question(transcript, asked, bench.goal, bench.focus, bench.actions)
     fitted = window.fit_local(what) if judge.local else window.fit(what, bench.gate, bench.settings.items_per_request)
     problems.extend(sorted({f"not asked: {why}" for why in fitted.unsent.values()}))
+    if put_off:
+        problems.append(f"{len(put_off)} results were not asked about: one pass asks about the largest {len(asked)}")
     if not fitted.requests:
         return Judged(verdicts, Answers(judge=judge.name, model=judge.version), problems=tuple(problems))
     started = time.monotonic()
@@ -142,10 +144,10 @@ def _ask(transcript: Transcript, standing: Mapping[str, Exchange], bench: Bench,
 
 
 def _verdict(exchange: Exchange, answers: Answers, stage: str, judge: Judge) -> Verdict | None:
-    """Both answers or what there is of them; None when neither came."""
+    """None without the answer about the output: it alone says that something may go."""
     call, output = (answers.by_id.get(name) for name in question_ids(exchange.ordinal))
-    verdict = Verdict(_probability(call), _probability(output), stage, judge.name)
-    return None if verdict.call is None and verdict.output is None else verdict
+    needed = _probability(output)
+    return None if needed is None else Verdict(_probability(call), needed, stage, judge.name)
 
 
 def _probability(answer: Answer | None) -> float | None:
@@ -158,7 +160,7 @@ def _probability(answer: Answer | None) -> float | None:
 def _holds(row: StoredVerdict, calls: int) -> bool:
     """Whether a stored row still stands when this many calls are completed."""
     moved_on = calls - row.calls_seen
-    return moved_on == 0 if row.stage == PUT_OFF else moved_on < ASK_AGAIN_CALLS
+    return moved_on == 0 if row.stage == PUT_OFF else 0 <= moved_on < ASK_AGAIN_CALLS
 
 
 def _joined(first: Answers, second: Answers) -> Answers:

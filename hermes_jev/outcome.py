@@ -12,17 +12,20 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from .tokens import content_text
-from .wrapping import unwrap
+from .wrapping import unwrap, without_project_rules
 
 Status = Literal["ok", "failed", "unknown"]
 
 _EXIT_FIELDS = ("exit_code", "exitCode", "exit_status", "returncode", "return_code")
 _EXIT_JSON = re.compile(r'"(?:exit_code|exitCode|exit_status|returncode|return_code)"\s*:\s*(-?\d{1,5})\b')
 _EXIT_LINE = re.compile(
-    r"\W{0,3}(?:(?:process|command) )?(?:exited with )?(?:exit[ _]?)?(code|status) ?[:=]? {0,2}(-?\d{1,5})\W{0,3}", re.I
+    r"\W{0,3}(?:(?:process|command) )?(?:exited with (?:exit )?|exit[ _]?)(code|status) ?[:=]? {0,2}(-?\d{1,5})\W{0,3}",
+    re.I,
 )
 _ERROR_LINE = re.compile(r"^\s*(?:\w*error|fatal|panic)\b\s*[:!\[(]", re.I)
 _TRACEBACK = "Traceback (most recent call last)"
+_RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Warning)\b")
+_CODES = 100_000
 _LINE_CHARS = 80
 _TAIL_LINES = 12
 _TAIL_CHARS = 4_000
@@ -43,7 +46,7 @@ def outcome_of(content: Any) -> Outcome:
     """The outcome that a tool result states."""
     if isinstance(content, Mapping):
         return _from_fields(content) or UNKNOWN
-    text = unwrap(content_text(content)).payload
+    text = without_project_rules(unwrap(content_text(content)).payload)
     if text.lstrip()[:1] == "{":
         return _from_json(text)
     return _from_lines(text[-_TAIL_CHARS:])
@@ -79,7 +82,10 @@ def _is_error(value: Any) -> bool:
 
 
 def _exit(code: int, word: str = "code") -> Outcome:
-    return Outcome("ok") if code == 0 else Outcome("failed", f"exit {word}: {code}")
+    if code == 0:
+        return Outcome("ok")
+    # A code that no process has would make the notice as long as it likes.
+    return Outcome("failed", f"exit {word}: {code}") if abs(code) < _CODES else Outcome("failed")
 
 
 def _from_lines(tail: str) -> Outcome:
@@ -87,6 +93,7 @@ def _from_lines(tail: str) -> Outcome:
     for line in reversed(lines):
         if found := _EXIT_LINE.fullmatch(line.strip()[:_LINE_CHARS]):
             return _exit(int(found[2]), found[1].lower())
-    if _TRACEBACK in tail or any(_ERROR_LINE.match(line) for line in lines[-5:]):
+    raised = _TRACEBACK in tail and any(_RAISED.match(line) for line in lines[-3:])
+    if raised or any(_ERROR_LINE.match(line) for line in lines[-5:]):
         return Outcome("failed")
     return UNKNOWN

@@ -7,7 +7,7 @@ from typing import Literal
 
 from .settings import Settings
 from .transcript import Exchange, Transcript
-from .wrapping import is_file_preview
+from .wrapping import has_project_rules, is_file_preview
 
 Pin = Literal[
     "open",
@@ -24,6 +24,9 @@ Pin = Literal[
 
 HARD: frozenset[Pin] = frozenset({"open", "ambiguous", "small", "file_preview", "unshrinkable"})
 """Pins that hold on every rung of the window ladder: there is nothing to cut, or no telling what."""
+
+UNSEEN: Pin = "newest_turn"
+"""Results of the newest assistant turn: the model has not read them yet."""
 
 EXPAND_TOOL = "expand"
 EXPAND_CALLS = 10
@@ -45,12 +48,12 @@ def pins(transcript: Transcript, settings: Settings) -> Mapping[int, Pin]:
             found[ordinal] = "small"
         elif is_file_preview(exchange.text):
             found[ordinal] = "file_preview"
-        elif exchange.tool in settings.protected_tools:
+        elif exchange.call_at == transcript.newest_assistant:
+            found[ordinal] = UNSEEN
+        elif exchange.tool in settings.protected_tools or has_project_rules(exchange.text):
             found[ordinal] = "protected"
         elif ordinal in last:
             found[ordinal] = "last_calls"
-        elif exchange.call_at == transcript.newest_assistant:
-            found[ordinal] = "newest_turn"
         elif ordinal in latest:
             found[ordinal] = "latest"
         elif ordinal in last_expand:

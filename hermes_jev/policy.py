@@ -11,7 +11,7 @@ from typing import Literal
 
 from . import notice
 from .errors import StoreError
-from .pins import HARD, Pin
+from .pins import HARD, UNSEEN, Pin
 from .settings import Settings
 from .store.values import encode, pointer_hash, pointer_id
 from .tokens import estimate_tokens, value_tokens
@@ -29,12 +29,18 @@ CLEARLY_SHORTER = 200
 
 def should_compact(used: int, window: int, settings: Settings) -> Trigger:
     """Arithmetic only: where `used` tokens stand in a window of `window` tokens, output room taken off first."""
-    room = window - settings.reserve_output_tokens
     if window <= 0 or used <= 0:
         return "no"
-    if room <= 0 or used >= settings.urgent_percent * room:
+    room = prompt_room(window, settings)
+    if used >= settings.urgent_percent * room:
         return "urgent"
     return "compact" if used >= settings.trigger_percent * room else "no"
+
+
+def prompt_room(window: int, settings: Settings) -> int:
+    """The window less the room reserved for the answer, which never takes more than half of it: a reserve that left no
+    room would make every prompt an overflow."""
+    return max(window - settings.reserve_output_tokens, window // 2)
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,7 @@ class Pressure:
     ) -> Pressure:
         """`used` falls back to the estimate; an overflow means at least a full window, whatever was counted."""
         estimated = transcript.tokens
-        room = max(1, window - settings.reserve_output_tokens) if window and window > 0 else None
+        room = max(1, prompt_room(window, settings)) if window and window > 0 else None
         counted = used if used and used > 0 else estimated
         if room is not None:
             overflow = overflow or counted > room
@@ -244,7 +250,7 @@ def ladder(
     decisions: Sequence[Decision], pinned: Sequence[tuple[Exchange, Pin]], pressure: Pressure, cuts: Cuts
 ) -> list[Decision]:
     """Cut further, rung by rung, until the estimate is back under the trigger: unpinned results in rank order, then
-    pinned results from the largest down."""
+    pinned results from the largest down. What the assistant has not seen yet is cut last, and only in an overflow."""
     done = {decision.exchange.ordinal: decision for decision in decisions}
     freed = gain_of(decisions, cuts)
 
@@ -266,8 +272,12 @@ def ladder(
 
     kept = sorted((decision for decision in decisions if decision.action == "keep"), key=_rank)
     climb("ladder: unpinned", kept, by_call)
-    soft = [Decision(exchange, "keep", pin) for exchange, pin in pinned if pin not in HARD]
-    soft.sort(key=lambda decision: (-decision.exchange.size, decision.exchange.ordinal))
+    soft = [
+        Decision(exchange, "keep", pin)
+        for exchange, pin in pinned
+        if pin not in HARD and (pressure.overflow or pin != UNSEEN)
+    ]
+    soft.sort(key=lambda d: (d.reason == UNSEEN, -d.exchange.size, d.exchange.ordinal))
     climb("ladder: pinned", soft, lambda _: "truncate")
     return list(done.values())
 

@@ -13,9 +13,12 @@ from .judged import Judged
 from .policy import Cuts, Decision, Pressure, gain_of
 from .questions import VERSION
 from .receipts import DecisionRecord, Outcome, Receipt
+from .redact import redact
 from .store import Kept
 from .survey import Survey, calls_until_worth
 from .transcript import Transcript
+
+_TOOL_CHARS = 100
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Recorder:
 
     def unchanged(self, outcome: Outcome, why: str, decisions: Sequence[Decision] = ()) -> Pruned:
         """The very list that was given."""
-        wait = calls_until_worth(self.found, self.pressure, self.cuts)
+        wait = calls_until_worth(self.found, len(self.transcript.completed), self.pressure, self.cuts)
         messages = self.transcript.messages
         return self._result(messages, outcome, why, decisions, {}, 0, wait)
 
@@ -124,7 +127,7 @@ def _record(decision: Decision, contents: Mapping[int, str], kept: Mapping[int, 
     stored = kept.get(exchange.result_at) if exchange.result_at is not None else None
     return DecisionRecord(
         ordinal=exchange.ordinal,
-        tool=exchange.tool,
+        tool=redact(exchange.tool)[:_TOOL_CHARS],
         content=contents[exchange.ordinal],
         action=decision.action,
         reason=decision.reason,

@@ -11,11 +11,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from .errors import ConfigError
+from .redact import redact
 
 ENVIRONMENT_PREFIX = "HERMES_JEV_"
 NOTICE_CHARS = 200
@@ -88,6 +90,15 @@ class Settings(BaseModel):
     """Folder of the store; empty: the Hermes home, or the user's data folder outside Hermes."""
     receipts: bool = True
     """Whether each pass leaves a receipt in the store."""
+
+    @field_validator("store_dir")
+    @classmethod
+    def _folder(cls, value: str) -> str:
+        try:
+            Path(value).expanduser()
+        except RuntimeError:
+            raise ValueError("the home folder it names does not exist") from None
+        return value
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -191,7 +202,7 @@ def _label(source: Source, name: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
+    text = redact(repr(value))
     return text if len(text) <= 60 else text[:57] + "…"
 
 

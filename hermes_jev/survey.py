@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .pins import Pin, pins
+from .pins import UNSEEN, Pin, pins
 from .policy import Cuts, Pressure
 from .settings import Settings
 from .transcript import Exchange, Transcript
@@ -13,12 +13,14 @@ from .transcript import Exchange, Transcript
 
 @dataclass(frozen=True)
 class Survey:
-    """What may be judged and what not. `contents` maps the ordinals of all that could be cut to content hashes."""
+    """What may be judged and what not. `contents` maps the ordinals of all that could be cut to content hashes;
+    `recent` are the results pinned for being recent, each with its place among the completed calls."""
 
     pinned: Mapping[int, Pin]
     candidates: tuple[Exchange, ...]
     soft: tuple[tuple[Exchange, Pin], ...]
     contents: Mapping[int, str]
+    recent: tuple[tuple[int, Exchange], ...]
 
 
 def survey(transcript: Transcript, settings: Settings, cuts: Cuts) -> Survey:
@@ -36,15 +38,26 @@ def survey(transcript: Transcript, settings: Settings, cuts: Cuts) -> Survey:
     completed = transcript.completed
     candidates = tuple(exchange for exchange in completed if exchange.ordinal not in pinned)
     soft = tuple((e, pinned[e.ordinal]) for e in completed if e.ordinal in pinned and e.ordinal in contents)
-    return Survey(pinned, candidates, soft, contents)
+    recent = tuple(
+        (place, exchange)
+        for place, exchange in enumerate(completed)
+        if exchange.ordinal in contents and pinned.get(exchange.ordinal) in ("last_calls", UNSEEN)
+    )
+    return Survey(pinned, candidates, soft, contents, recent)
 
 
-def calls_until_worth(found: Survey, pressure: Pressure, cuts: Cuts) -> int | None:
-    """How many more completed calls would unpin enough to be worth a pass; None if what is pinned now never would."""
-    waiting = [exchange for exchange, pin in found.soft if pin in ("last_calls", "newest_turn")]
+WORTH_WAITING = 3
+"""A pass that changed nothing is followed by the next one when this many times the least gain is in reach: hosts allow
+a turn only a few passes."""
+
+
+def calls_until_worth(found: Survey, completed: int, pressure: Pressure, cuts: Cuts) -> int | None:
+    """After how many more completed calls recent results, no longer recent then, could free enough for another pass;
+    None if what is recent now never would. `completed` is how many calls there are."""
+    pinned = pressure.settings.pin_last_calls
     gained = 0
-    for calls, exchange in enumerate(waiting, 1):
+    for place, exchange in found.recent:
         gained += cuts.best_gain(exchange) or 0
-        if gained >= pressure.least_gain:
-            return calls
+        if gained >= WORTH_WAITING * pressure.least_gain:
+            return max(1, pinned - (completed - 1 - place))
     return None

@@ -35,14 +35,18 @@ _WINDOWS = 8
 _WINDOW = 8_192
 
 
-@lru_cache(maxsize=4096)
 def estimate_tokens(text: str) -> int:
     """Estimated tokens of `text`; a text over 64 kB is sampled in eight windows, so cost does not grow with it."""
     if len(text) <= _WHOLE:
-        return math.ceil(_weigh(text))
+        return _counted(text)
     stride = (len(text) - _WINDOW) // (_WINDOWS - 1)
     sampled = sum(_weigh(text[start : start + _WINDOW]) for start in range(0, stride * _WINDOWS, stride))
     return math.ceil(sampled * len(text) / (_WINDOW * _WINDOWS))
+
+
+@lru_cache(maxsize=512)
+def _counted(text: str) -> int:
+    return math.ceil(_weigh(text))
 
 
 def _weigh(text: str) -> float:

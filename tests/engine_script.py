@@ -106,7 +106,7 @@ def real_pass() -> None:
 
 def no_op() -> None:
     """Nothing to cut: the very list, and quiet until the prompt grew."""
-    given = messages(calls=3)
+    given = messages(calls=3, chars=2_000)
     made = engine()
     assert made.should_compress(45_000) is True
     assert made.compress(given, current_tokens=45_000) is given
@@ -123,7 +123,69 @@ def quiet_ends_with_new_results() -> None:
     assert made.should_compress(45_000) is True
     assert made.compress(given, current_tokens=45_000) is given
     made.update_from_response({"prompt_tokens": 45_050})
-    assert made.should_compress(45_050) is True
+    assert made.should_compress(45_050) is False
+    assert made.should_compress(50_000) is False
+    made.update_from_response({"prompt_tokens": 45_100})
+    assert made.should_compress(45_100) is True
+
+
+def manual_compaction_is_no_overflow() -> None:
+    """Some hosts compact by hand without saying so: after an answer, with room in the window, recent results stay."""
+    made = engine()
+    given = messages()
+    assert made.should_compress(30_000) is False
+    made.update_from_response({"prompt_tokens": 30_000})
+    after = made.compress(given, current_tokens=30_000)
+    assert [message["content"] for message in after[-6:]] == [message["content"] for message in given[-6:]]
+
+
+def refused_after_a_pass_without_gain() -> None:
+    """Asked once, due, nothing gained, and the provider refuses the prompt: the host does not ask again."""
+    made = engine()
+    given = messages(calls=3)
+    assert made.should_compress(46_000) is True
+    assert made.compress(given, current_tokens=46_000) is given
+    assert made.compress(given, current_tokens=47_000) is not given
+
+
+def unread_results_stay() -> None:
+    """At urgent pressure without an overflow, what the model has not read yet is not cut; in an overflow it may be."""
+    given = messages(calls=8, chars=25_000)
+    made = engine()
+    assert made.should_compress(60_000) is True
+    after = made.compress(given, current_tokens=60_000)
+    assert after is not given
+    assert after[-1]["content"] == given[-1]["content"]
+    lone = messages(calls=1, chars=30_000)
+    made = engine()
+    assert made.should_compress(20_000) is False
+    assert made.compress(lone, current_tokens=20_000)[-1]["content"] != lone[-1]["content"]
+
+
+def what_cannot_be_copied_costs_no_turn() -> None:
+    """A message that the host's own code made uncopyable: the very list goes back, and the state says that nothing
+    happened."""
+    import threading
+
+    made = engine()
+    given = messages()
+    given[0]["lock"] = threading.Lock()
+    assert made.compress(given, current_tokens=50_000) is given
+    assert made.get_status()["outcome"] == "error"
+    assert made.get_status()["compression_count"] == 0
+    assert made.has_content_to_compress([None]) is False  # type: ignore[list-item]
+    made.update_from_response([1])  # type: ignore[arg-type]
+    made.context_length = None  # type: ignore[assignment]
+    assert made.should_compress(5) is False
+
+
+def a_reserve_larger_than_the_window() -> None:
+    """It is capped at half and said; the engine goes on as it would."""
+    os.environ["HERMES_JEV_RESERVE_OUTPUT_TOKENS"] = "200000"
+    made = engine()
+    assert made.should_compress(10_000) is False
+    assert made.should_compress(30_000) is True
+    assert any("reserve_output_tokens" in problem for problem in made.get_status()["problems"])
 
 
 def never_raises() -> None:

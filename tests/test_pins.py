@@ -101,15 +101,15 @@ def test_expand_stays_while_it_is_among_the_last_ten() -> None:
 
 
 def test_a_file_preview_is_the_hosts() -> None:
-    preview = "<persisted-output>\nsaved\n" + text(BIG)
+    preview = f"<persisted-output>\nsaved\n{text(BIG)}\n</persisted-output>"
 
     assert found([*pair(1, preview), assistant("done")]) == {1: "file_preview"}
 
 
 def test_the_first_rule_that_holds_is_the_one_named() -> None:
     assert found(calls("memory", size=100), Settings()) == {1: "small"}
-    assert found(calls("memory"), Settings()) == {1: "protected"}
-    assert found(calls("todo"), Settings()) == {1: "last_calls"}
+    assert found([*calls("memory"), assistant("done")], Settings()) == {1: "protected"}
+    assert found([*calls("todo"), assistant("done")], Settings()) == {1: "last_calls"}
 
 
 def test_only_what_cannot_be_cut_is_pinned_on_every_rung() -> None:

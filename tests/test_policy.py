@@ -67,8 +67,8 @@ def decided(
         (48_000, 100_000, 20_000, "compact"),
         (47_999, 100_000, 20_000, "no"),
         (68_000, 100_000, 20_000, "urgent"),
-        (1, 100_000, 100_000, "urgent"),
-        (1, 100_000, 200_000, "urgent"),
+        (29_999, 100_000, 100_000, "no"),
+        (30_000, 100_000, 200_000, "compact"),
         (5, 0, 0, "no"),
         (5, -1, 0, "no"),
         (-1, 100_000, 0, "no"),
@@ -119,7 +119,7 @@ def test_output_room_is_taken_off_the_window_first() -> None:
 
     assert where.window == 80_000
     assert (where.trigger, where.target, where.urgent) == (48_000, 24_000, True)
-    assert of(100_000, Settings(reserve_output_tokens=300_000), used=5).window == 1
+    assert of(100_000, Settings(reserve_output_tokens=300_000), used=5).window == 50_000
 
 
 @pytest.mark.parametrize(

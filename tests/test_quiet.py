@@ -14,56 +14,62 @@ from hermes_jev.survey import calls_until_worth, survey
 from hermes_jev.transcript import Transcript
 
 STEP = 5_000
+TRIGGER = 60_000
+URGENT = 85_000
 
 
-def after_nothing(used: int, *, real: bool = False, calls: int | None = None) -> Quiet:
+def after_nothing(used: int, *, real: bool = False, calls: int | None = None, before: Quiet | None = None) -> Quiet:
     """The state after a pass that changed nothing and that a number of this kind led to."""
-    quiet = Quiet()
+    quiet = before or Quiet()
     if real:
-        quiet.counted()
-    quiet.holds(used, STEP)
-    return quiet.after_nothing(calls)
+        quiet.response(used, TRIGGER)
+    quiet.holds(used, STEP, urgent=False)
+    return quiet.after_nothing(calls, urgent=False)
+
+
+def holds(quiet: Quiet, used: int) -> bool:
+    return quiet.holds(used, STEP, urgent=used >= URGENT)
 
 
 def test_without_a_pass_it_is_never_quiet() -> None:
     quiet = Quiet()
 
-    assert [quiet.holds(used, STEP) for used in (0, 60_000, 60_000)] == [False] * 3
+    assert [holds(quiet, used) for used in (0, 60_000, 60_000)] == [False] * 3
 
 
 @pytest.mark.parametrize(
     ("used", "quiet"), [(60_000, True), (64_999, True), (65_000, False), (90_000, False), (10_000, True), (0, False)]
 )
 def test_it_is_quiet_until_the_prompt_has_grown(used: int, quiet: bool) -> None:
-    assert after_nothing(60_000).holds(used, STEP) is quiet
+    assert holds(after_nothing(60_000), used) is quiet
 
 
 def test_growth_in_small_steps_adds_up() -> None:
     quiet = after_nothing(60_000)
 
-    assert [quiet.holds(used, STEP) for used in range(61_000, 67_000, 1_000)] == [True] * 4 + [False] * 2
+    assert [holds(quiet, used) for used in range(61_000, 67_000, 1_000)] == [True] * 4 + [False] * 2
 
 
 def test_a_rough_number_is_compared_with_a_rough_one_and_a_real_with_a_real_one() -> None:
     """The provider counts 20,000 tokens fewer than the host's rough estimate."""
     quiet = after_nothing(80_000)
 
-    quiet.counted()
-    assert quiet.holds(60_000, STEP)
-    assert quiet.holds(82_000, STEP)
-    quiet.counted()
-    assert quiet.holds(64_999, STEP)
-    quiet.counted()
-    assert not quiet.holds(65_000, STEP)
-    assert not quiet.holds(85_000, STEP)
+    quiet.response(60_000, TRIGGER)
+    assert holds(quiet, 60_000)
+    assert holds(quiet, 82_000)
+    quiet.response(64_999, TRIGGER)
+    assert holds(quiet, 64_999)
+    quiet.response(65_000, TRIGGER)
+    assert not holds(quiet, 65_000)
+    assert not holds(quiet, 84_999 + 1)
 
 
 def test_the_first_number_of_a_kind_is_what_growth_is_measured_from() -> None:
     quiet = after_nothing(60_000, real=True)
 
-    assert quiet.holds(90_000, STEP)
-    assert quiet.holds(94_999, STEP)
-    assert not quiet.holds(95_000, STEP)
+    assert holds(quiet, 70_000)
+    assert holds(quiet, 74_999)
+    assert not holds(quiet, 75_000)
 
 
 @pytest.mark.parametrize(
@@ -72,22 +78,57 @@ def test_the_first_number_of_a_kind_is_what_growth_is_measured_from() -> None:
 def test_it_ends_when_new_results_could_be_worth_a_pass(calls: int | None, responses: int, quiet: bool) -> None:
     state = after_nothing(60_000, calls=calls)
     for _ in range(responses):
-        state.response()
+        state.response(0, TRIGGER)
 
-    assert state.holds(60_000, STEP) is quiet
+    assert holds(state, 60_000) is quiet
 
 
-def test_another_pass_that_changed_nothing_starts_anew() -> None:
-    quiet = after_nothing(60_000, calls=2)
-    quiet.response()
-    quiet.response()
-    assert not quiet.holds(66_000, STEP)
+def test_growth_alone_does_not_bring_known_results_nearer() -> None:
+    assert holds(after_nothing(60_000, calls=2), 80_000)
+    assert not holds(after_nothing(60_000, calls=2), URGENT)
 
-    again = quiet.after_nothing(3)
 
-    assert again.responses == 0
-    assert again.holds(66_000, STEP)
-    assert not again.holds(71_000, STEP)
+def test_a_second_pass_in_a_row_that_changed_nothing_leaves_only_urgent_pressure() -> None:
+    """The host allows a turn three passes: one is left for the window that is really full."""
+    quiet = after_nothing(66_000, calls=1, before=after_nothing(60_000, calls=1))
+    quiet.response(0, TRIGGER)
+
+    assert all(holds(quiet, used) for used in range(66_000, URGENT, 1_000))
+    assert not holds(quiet, URGENT)
+
+
+def test_at_urgent_pressure_growth_counts_again() -> None:
+    quiet = Quiet()
+    for used in (60_000, 66_000):
+        quiet = after_nothing(used, before=quiet)
+    assert not holds(quiet, URGENT)
+
+    quiet = quiet.after_nothing(None, urgent=True)
+
+    assert holds(quiet, URGENT + STEP - 1)
+    assert not holds(quiet, URGENT + STEP)
+
+
+def test_a_count_under_the_trigger_starts_anew() -> None:
+    quiet = after_nothing(66_000, before=after_nothing(60_000))
+
+    quiet.response(TRIGGER - 1, TRIGGER)
+
+    assert not holds(quiet, 60_000)
+    assert quiet.idle == 0
+
+
+def test_after_a_pass_that_changed_the_list_the_next_number_is_where_growth_starts() -> None:
+    quiet = Quiet().after_change(urgent=False)
+
+    assert holds(quiet, 62_000)
+    assert holds(quiet, 66_999)
+    assert not holds(quiet, 67_000)
+
+
+def test_urgent_pressure_after_a_pass_without_it_is_not_waited_out() -> None:
+    assert not holds(Quiet().after_change(urgent=False), URGENT)
+    assert holds(Quiet().after_change(urgent=True), URGENT)
 
 
 def test_it_is_plain_data() -> None:
@@ -103,7 +144,7 @@ def wait(messages: list[Message], window: int, settings: Settings | None = None)
     chosen = settings or Settings()
     transcript, cuts = Transcript.parse(messages), Cuts(chosen)
     where = Pressure.of(transcript, window, chosen, used=round(0.7 * window))
-    return calls_until_worth(survey(transcript, chosen, cuts), where, cuts)
+    return calls_until_worth(survey(transcript, chosen, cuts), len(transcript.completed), where, cuts)
 
 
 def test_one_large_pinned_result_is_worth_a_pass_after_one_call() -> None:
@@ -111,7 +152,11 @@ def test_one_large_pinned_result_is_worth_a_pass_after_one_call() -> None:
 
 
 def test_small_pinned_results_add_up() -> None:
-    assert wait(session(3, 8_000), 100_000) == 2
+    assert wait(session(3, 24_000), 100_000) == 2
+
+
+def test_with_fewer_calls_than_are_pinned_it_takes_the_more() -> None:
+    assert wait([user("go"), *pair(1, text(80_000))], 100_000) == 3
 
 
 @pytest.mark.parametrize("messages", [[user("go")], session(3, 1_000), session(3, 2_000)])
