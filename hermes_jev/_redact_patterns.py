@@ -42,6 +42,8 @@ _SAID = r"[ \t]{0,4}(?:[:：=]|是|为|は)[ \t]{0,4}[\"'`]?(?P<s>[^\s\"'`，。
 _KEYS: tuple[tuple[str, str], ...] = (
     # model providers
     ("sk-", _edged("sk-", rf"(?:(?:proj|ant|or|svcacct|admin|lf)-[{_RUN}]{{3,}}|{_mixed(_RUN, 12)})")),
+    # These prefixes are in no word, so a key is found where it is glued to one as well.
+    ("sk-", rf"sk-(?:proj|ant|svcacct|admin)-[{_RUN}]{{16,}}"),
     ("gsk_", rf"gsk_{_mixed('A-Za-z0-9', 8)}"),
     ("csk-", rf"csk-{_mixed('A-Za-z0-9', 16)}"),
     ("xai-", rf"xai-{_mixed('A-Za-z0-9', 16)}"),

@@ -1,6 +1,6 @@
 """The command line `jev`: results on stdout, everything else on stderr.
 
-Exit codes: 0 done, 1 nothing done or something missing, 2 usage or input, 3 the judge failed and `--strict`.
+Exit codes: 0 done, 1 something is missing or could not be stored, 2 usage or input, 3 the judge failed and `--strict`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import argparse
 import errno
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -45,6 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except OSError as error:
+        if sys.stdout is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _complain(f"the output cannot be written: {error.strerror or type(error).__name__}", NOTHING)
     except KeyboardInterrupt:
         return 130
@@ -94,7 +97,12 @@ def _prune_command(commands: Commands) -> None:
     _store(command)
     command.add_argument("--judge", choices=("auto", "jev", "lexical"), default="auto", help="who decides")
     command.add_argument("--task", help="what the work is about; goes before the newest request")
-    command.add_argument("--context-length", type=_tokens, metavar="TOKENS", help="the window; sets target and guard")
+    command.add_argument(
+        "--context-length",
+        type=_tokens,
+        metavar="TOKENS",
+        help="the model's window: a pass then stops early when there is room",
+    )
     command.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting, may be repeated")
     command.add_argument("--stats", choices=("text", "json"), default="text", help="the summary on stderr")
     command.add_argument("--strict", action="store_true", help="exit with 3 when the judge failed")
@@ -105,7 +113,7 @@ def _restore_command(commands: Commands) -> None:
         commands,
         "restore",
         "Put every original back.",
-        "jev restore shorter.json > session.json",
+        "jev restore shorter.json > again.json",
         _run_restore,
     )
     _file(command)
@@ -117,8 +125,10 @@ def _restore_command(commands: Commands) -> None:
 
 def _expand_command(commands: Commands) -> None:
     command = _add(commands, "expand", "Print one original, exactly.", "jev expand r-abcdefghij", _run_expand)
-    command.add_argument("id", help="the pointer that a notice names")
-    command.add_argument("--part", choices=("result", "arguments"), default="result")
+    command.add_argument("id", help='the pointer that a notice names, like r-abcdefghij or expand(id="r-abcdefghij")')
+    command.add_argument(
+        "--part", choices=("result", "arguments"), default="result", help="what the call returned or was given"
+    )
     _store(command)
 
 
@@ -150,7 +160,9 @@ def _file(command: Any) -> None:
 
 
 def _store(command: Any) -> None:
-    command.add_argument("--store", type=Path, metavar="DIR", help="folder of the store")
+    command.add_argument(
+        "--store", type=Path, metavar="DIR", help="folder of the store; the default is Hermes' own, else the user's"
+    )
 
 
 def _tokens(text: str) -> int:
@@ -184,6 +196,7 @@ def _value(text: str) -> Any:
 
 
 def _run_prune(arguments: Any) -> int:
+    _require_window(arguments.context_length)
     settings = _settings(arguments.set)
     document = _read(arguments.file)
     results = [
@@ -191,10 +204,13 @@ def _run_prune(arguments: Any) -> int:
         for part in document.parts
     ]
     _out(document.dump([result.messages for result in results]))
-    failed = False
+    failed = broken = False
     for result in results:
         _summarise(result.receipt, arguments.stats)
         failed = failed or result.receipt.outcome == "judge_failed" or result.receipt.partial
+        broken = broken or result.receipt.outcome == "error"
+    if broken:
+        return NOTHING
     return JUDGE_FAILED if failed and arguments.strict else OK
 
 
@@ -248,10 +264,18 @@ def _changed(before: Sequence[Any], after: Sequence[Any]) -> int:
 
 
 def _run_expand(arguments: Any) -> int:
-    problems: list[StoreError] = []
-    for store in _stores_to_read(arguments.store):
+    found = re.search(r"\br-[a-z2-7]{10,}", arguments.id)
+    pointer = found[0] if found else arguments.id
+    stores = _stores_to_read(arguments.store)
+    looked = ", ".join(str(store.folder) for store in stores)
+    problems: list[StoreError] = [
+        NotStored(f"nothing is stored under {pointer[:40]!r} (looked in {looked}); --store names another folder")
+    ]
+    for store in stores:
         try:
-            original = store.get(arguments.id, None)
+            original = store.get(pointer, None)
+        except NotStored:
+            continue
         except StoreError as error:
             problems.append(error)
             continue
@@ -271,10 +295,14 @@ def _stores_to_read(folder: Path | None) -> list[Store]:
 
 
 def _run_should(arguments: Any) -> int:
-    if arguments.window == 0:
-        raise InputError("should-compact: the window has no tokens")
+    _require_window(arguments.window)
     _out(should_compact(arguments.used, arguments.window, _settings()) + "\n")
     return OK
+
+
+def _require_window(tokens: int | None) -> None:
+    if tokens == 0:
+        raise InputError(f"a window of {tokens} tokens holds nothing; name the model's")
 
 
 def _read(name: str) -> Document:

@@ -188,6 +188,10 @@ class JevEngine(ContextEngine):
         """Never: the rough count is good enough to ask for a pass."""
         return False
 
+    def get_automatic_compaction_status_message(self, *, phase: str, default_message: str, **_context: Any) -> str:
+        """What newer hosts show the user during a pass: nothing is summarised."""
+        return "hermes_jev: shortening old tool output; nothing that was said changes"
+
     def has_content_to_compress(self, messages: list[dict[str, Any]]) -> bool:
         """Whether any old result could be cut. Cheap, and asks nobody."""
         if not all(isinstance(message, Mapping) for message in messages or ()):
@@ -259,7 +263,8 @@ class JevEngine(ContextEngine):
         self._passes += 1
         # Known again with the next response; what was counted was the prompt before the pass.
         self.last_prompt_tokens = -1
-        self._quiet = self._quiet.after_change(urgent)
+        enough = receipt.window is None or receipt.used_after < self._settings.trigger_percent * receipt.window
+        self._quiet = self._quiet.after_change(urgent, enough)
         self._last_compression_made_progress = True
         return new
 

@@ -30,6 +30,15 @@ ASK_AGAIN_CALLS = 20
 """A stored verdict is asked again once this many further calls are completed: needs change as work goes on."""
 
 
+_WORDS = {
+    "auth": "has no key or a refused one (TYPESAFE_API_KEY)",
+    "too_large": "found a request too long",
+    "transient": "did not answer in time",
+    "bad_request": "refused the request",
+    "bad_response": "answered in another format",
+}
+
+
 @dataclass(frozen=True)
 class Judged:
     """Verdicts by ordinal, and what it took. `failed` says that questions were asked and none was answered."""
@@ -132,7 +141,7 @@ def _ask(transcript: Transcript, standing: Mapping[str, Exchange], bench: Bench,
     except StoreError as error:
         problems.append(f"verdicts not saved: {error}")
     if answers.errors:
-        problems.append(f"{judge.name}: {', '.join(sorted(set(answers.errors)))}")
+        problems.extend(f"{judge.name} {_WORDS.get(code, 'failed')}" for code in sorted(set(answers.errors)))
     expected = len(asked) - len(fitted.unsent)
     return Judged(
         verdicts={**verdicts, **new},

@@ -198,6 +198,10 @@ class Cuts:
         return next((action for action in (wanted, other) if self.gain(exchange, action) is not None), "keep")
 
 
+LADDER_MARGIN = 0.9
+"""The ladder stops at this share of the trigger: estimates are off by some percent, and a host counts a pass that left
+the prompt over the trigger against the few that a turn has."""
+
 _CUTS: tuple[Action, Action] = ("truncate", "remove")
 
 
@@ -257,7 +261,7 @@ def ladder(
     def climb(rung: str, order: Sequence[Decision], wants: Callable[[Decision], Action]) -> None:
         nonlocal freed
         for decision in order:
-            if pressure.after(freed) < pressure.trigger:
+            if pressure.after(freed) < LADDER_MARGIN * pressure.trigger:
                 return
             action = cuts.possible(decision.exchange, wants(decision))
             if action != "keep":

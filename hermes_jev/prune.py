@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +20,7 @@ from .judged import Bench, judged
 from .policy import Cuts, Pressure, decide, gain_of, ladder
 from .receipts import Outcome
 from .record import Recorder
-from .settings import Settings, environment_source, resolve
+from .settings import Settings, Source, environment_source, resolve
 from .store import Store
 from .stores import open_store
 from .survey import Survey, survey
@@ -32,18 +33,19 @@ def prune(
     messages: list[Any],
     judge: str | Judge = "auto",
     store: str | os.PathLike[str] | Store | None = None,
-    settings: Settings | None = None,
+    settings: Settings | Mapping[str, Any] | None = None,
     task: str | None = None,
     context_length: int | None = None,
 ) -> Pruned:
     """Prune a list of chat messages.
 
     `judge` is "auto", "jev", "lexical" or an object with the Judge protocol; `store` a folder, a Store, or None for
-    the user's own; `context_length` the window in tokens. Without it there is no target and no guard: the thresholds
-    alone decide. Without `settings` those of the environment hold. Raises ConfigError for settings and InputError for
-    a list that is not made of messages; a failing judge or store never raises.
+    the user's own; `settings` a Settings or a mapping of names, and without it the environment's hold.
+    `context_length` is the window in tokens; without it there is no target and no guard: the thresholds alone decide.
+    Raises ConfigError for settings and InputError for a list that is not made of messages; a failing judge or store
+    never raises.
     """
-    chosen = settings or resolve([environment_source(os.environ)], strict=True).settings
+    chosen = _settings(settings)
     require_messages(messages)
     job = Job(
         settings=chosen,
@@ -59,12 +61,19 @@ async def aprune(
     messages: list[Any],
     judge: str | Judge = "auto",
     store: str | os.PathLike[str] | Store | None = None,
-    settings: Settings | None = None,
+    settings: Settings | Mapping[str, Any] | None = None,
     task: str | None = None,
     context_length: int | None = None,
 ) -> Pruned:
     """`prune` for a running event loop, which stays free meanwhile."""
     return await asyncio.to_thread(prune, messages, judge, store, settings, task, context_length)
+
+
+def _settings(given: Settings | Mapping[str, Any] | None) -> Settings:
+    if isinstance(given, Settings):
+        return given
+    source = environment_source(os.environ) if given is None else Source("settings", given)
+    return resolve([source], strict=True).settings
 
 
 def run(messages: list[Any], job: Job) -> Pruned:
@@ -74,6 +83,8 @@ def run(messages: list[Any], job: Job) -> Pruned:
     pressure = Pressure.of(transcript, job.window, settings, used=job.used, forced=job.forced, overflow=job.overflow)
     found = survey(transcript, settings, cuts)
     record = Recorder(transcript, job, pressure, found, cuts)
+    if not settings.enabled:
+        return record.unchanged("nothing_to_prune", "switched off by the setting enabled")
     if why := _nothing_to_do(found, pressure, cuts):
         return record.unchanged("capacity" if pressure.overflow else "nothing_to_prune", why)
     goal, actions = goal_of(transcript, job.task), actions_of(transcript)
@@ -81,7 +92,7 @@ def run(messages: list[Any], job: Job) -> Pruned:
     verdict = judged(transcript, found.candidates, found.contents, bench, pressure.urgent)
     record = record.with_verdicts(verdict, bench.goal_hash)
     decisions = decide(found.candidates, verdict.verdicts, pressure, cuts)
-    climb = pressure.overflow or (pressure.urgent and pressure.is_urgent(pressure.after(gain_of(decisions, cuts))))
+    climb = pressure.urgent and pressure.after(gain_of(decisions, cuts)) >= pressure.trigger
     if climb:
         decisions = ladder(decisions, found.soft, pressure, cuts)
     gain = gain_of(decisions, cuts)

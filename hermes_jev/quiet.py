@@ -2,8 +2,8 @@
 
 Hosts allow a turn only a few passes, overflow included, so a pass that changes nothing is a loss. After one the engine
 stays quiet until new results are worth another or, where none are in sight, until the prompt has grown; after two in a
-row until the window is urgently full. A pass that did change
-something is followed by quiet too: the next one over the same list would change nothing.
+row until the window is urgently full. A pass that did change something is followed by quiet too: the next one over the
+same list would change nothing.
 
 The host asks with rough counts before a request and with counts based on the provider's own after it, and the two
 differ. So a rough count is compared with the last rough one and a real one with the last real one.
@@ -75,9 +75,10 @@ class Quiet:
             quiet.note(kind, used)
         return quiet
 
-    def after_change(self, urgent: bool) -> Quiet:
-        """The state after a pass that changed the list: what is counted next is where growth starts."""
-        return Quiet(active=True, urgent=urgent)
+    def after_change(self, urgent: bool, enough: bool) -> Quiet:
+        """The state after a pass that changed the list: what is counted next is where growth starts. `enough` says that
+        it brought the prompt under the trigger; else it too was one of the few passes a turn has."""
+        return Quiet(active=True, urgent=urgent, idle=0 if enough else self.idle + 1)
 
     def note(self, kind: Kind, used: int) -> None:
         """Remember the number that growth is measured against."""

@@ -76,7 +76,8 @@ class Receipt(BaseModel):
     def summary(self) -> str:
         """One line for a log or a terminal."""
         cut, gone = self.count("truncate"), self.count("remove")
-        line = f"{self.outcome}: {cut} shortened, {gone} removed, {self.count('keep')} judged and kept"
+        would = "would be " if self.mode == "shadow" else ""
+        line = f"{self.outcome}: {cut} {would}shortened, {gone} {would}removed, {self.count('keep')} left"
         if self.chars_before:
             line += f"; {self.chars_before:,} → {self.chars_after:,} characters"
         if self.judge:

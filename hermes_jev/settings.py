@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -30,6 +30,17 @@ def _no_bool(value: Any) -> Any:
     return value
 
 
+def _names(value: Any) -> Any:
+    """A list of names as a list, as JSON, or as text with commas."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return [part.strip() for part in value.split(",") if part.strip()]
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
 Share = Annotated[float, BeforeValidator(_no_bool), Field(gt=0, lt=1, allow_inf_nan=False)]
 Probability = Annotated[float, BeforeValidator(_no_bool), Field(ge=0, le=1, allow_inf_nan=False)]
 Seconds = Annotated[float, BeforeValidator(_no_bool), Field(gt=0, le=600, allow_inf_nan=False)]
@@ -60,9 +71,9 @@ class Settings(BaseModel):
     """How many of the last completed calls are never judged."""
     pin_max_chars: Positive = 1500
     """Results of at most this many characters are never judged."""
-    protected_tools: tuple[str, ...] = ("skill_view", "skills_list", "memory", "clarify")
+    protected_tools: Names = ("skill_view", "skills_list", "memory", "clarify")
     """Tools whose results are instructions: never judged."""
-    latest_tools: tuple[str, ...] = ("todo",)
+    latest_tools: Names = ("todo",)
     """Tools whose newest result is never judged."""
     call_threshold: Probability = 0.5
     """From this probability on, the call itself still matters."""
@@ -147,20 +158,8 @@ def environment_source(environment: Mapping[str, str]) -> Source:
     values: dict[str, Any] = {}
     for variable, text in environment.items():
         if variable.startswith(ENVIRONMENT_PREFIX):
-            name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
-            values[name] = _parse(name, text)
+            values[variable.removeprefix(ENVIRONMENT_PREFIX).lower()] = text
     return Source("environment", values)
-
-
-def _parse(name: str, text: str) -> Any:
-    field = Settings.model_fields.get(name)
-    if field is None or get_origin(field.annotation) is not tuple:
-        return text
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return [part.strip() for part in text.split(",") if part.strip()]
-    return value
 
 
 def resolve(sources: Sequence[Source], *, strict: bool) -> Resolved:

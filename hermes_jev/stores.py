@@ -25,8 +25,10 @@ def default_folder(environment: Mapping[str, str]) -> Path:
     if home := environment.get("HERMES_HOME", "").strip():
         return Path(home).expanduser() / FOLDER
     # Neither host has platformdirs, and inside Hermes the home is always known.
-    import platformdirs
-
+    try:
+        import platformdirs
+    except ModuleNotFoundError:
+        return Path("~/.local/share").expanduser() / FOLDER
     return platformdirs.user_data_path(FOLDER, appauthor=False)
 
 

@@ -222,7 +222,7 @@ def test_a_judge_that_is_down_is_an_error_only_when_it_is_asked_for(here: Here) 
     assert (plain.code, strict.code) == (0, 3)
     assert json.loads(plain.out) == json.loads(strict.out) == session(4)
     assert "judge_failed" in plain.err
-    assert "auth" in plain.err
+    assert "TYPESAFE_API_KEY" in plain.err
 
 
 def test_a_store_that_cannot_be_written_cuts_nothing_and_says_so(here: Here) -> None:
@@ -230,7 +230,7 @@ def test_a_store_that_cannot_be_written_cuts_nothing_and_says_so(here: Here) -> 
 
     run = here("prune", write(session(4)), "--store", "s", *CUT)
 
-    assert run.code == 0
+    assert run.code == 1
     assert json.loads(run.out) == session(4)
     assert "not stored" in run.err
 
@@ -582,7 +582,8 @@ def test_the_demo_does_the_main_job_offline(here: Here) -> None:
     run = here("demo", "--store", "demo-store")
 
     assert (run.code, run.err) == (0, "")
-    assert "judge: lexical" in run.out
+    assert "lexical judge" in run.out
+    assert max(map(len, run.out.splitlines())) < 80
     assert "byte for byte the original" in run.out
     assert "the whole session is back as it was" in run.out
     assert Store(Path("demo-store")).receipts()
@@ -594,3 +595,34 @@ def test_the_demo_leaves_nothing_behind(here: Here, tmp_path: Path, monkeypatch:
 
     assert jev("demo").returncode == 0
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_a_pasted_notice_names_its_pointer_and_an_unknown_one_says_where_was_looked(here: Here) -> None:
+    messages = [user(GOAL), *pair(1, text(4_000)), assistant("x")]
+    pointer = re.findall(r"r-[a-z2-7]{10}", here("prune", write(messages), "--store", "s", *CUT).out)[0]
+
+    assert here("expand", f'expand(id="{pointer}")', "--store", "s").out == text(4_000)
+    missing = here("expand", "r-aaaaaaaaaa", "--store", "s")
+    assert (missing.code, missing.out) == (1, "")
+    assert "r-aaaaaaaaaa" in missing.err
+    assert "looked in s" in missing.err
+
+
+def test_switched_off_nothing_is_cut(here: Here) -> None:
+    messages = [user(GOAL), *pair(1, text(4_000)), assistant("x")]
+
+    run = here("prune", write(messages), "--store", "s", "--set", "enabled=false", *CUT)
+
+    assert json.loads(run.out) == messages
+    assert "switched off" in run.err
+
+
+def test_what_could_not_be_stored_is_an_exit_code(here: Here, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file where the folder should be")
+
+    run = here(
+        "prune", write([user(GOAL), *pair(1, text(4_000)), assistant("x")]), "--store", str(tmp_path / "taken"), *CUT
+    )
+
+    assert run.code == 1
+    assert "not stored" in run.err

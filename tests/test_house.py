@@ -412,7 +412,6 @@ def test_the_root_file_is_one_import() -> None:
 def test_the_plugin_names_the_engine_and_its_version(project: Any) -> None:
     assert plugin_field("name") == engine_constant("NAME") == "hermes_jev"
     assert plugin_field("version") == project["project"]["version"] == hermes_jev.__version__
-    assert plugin_field("provides_tools") == "[expand]"
 
 
 def test_the_entry_point_names_the_module(project: Any) -> None:

@@ -14,10 +14,10 @@ from hermes_jev.egress import Gate, gate
 from hermes_jev.errors import JudgeAuth, JudgeTransient
 from hermes_jev.judge import Judge, Silent
 from hermes_jev.judge.protocol import Answer, Answers, Request
-from hermes_jev.judged import ASK_AGAIN_CALLS, Bench, Judged, judged
+from hermes_jev.judged import ASK_AGAIN_CALLS, PUT_OFF, Bench, Judged, judged
 from hermes_jev.policy import Cuts
 from hermes_jev.settings import Settings
-from hermes_jev.store import Store
+from hermes_jev.store import Store, StoredVerdict
 from hermes_jev.transcript import Transcript
 
 
@@ -229,7 +229,7 @@ def test_a_judge_that_raises_gives_no_verdicts_and_is_named(store: Store, error:
     assert found.verdicts == {}
     assert found.failed
     assert not found.partial
-    assert any(problem.startswith("down: ") for problem in found.problems)
+    assert any(problem.startswith("down ") for problem in found.problems)
     assert "defect" not in str(found.problems)
 
 
@@ -393,3 +393,35 @@ def test_problems_hold_no_words_of_the_transcript(store: Store) -> None:
 
     for judge in (Failing(ValueError("zanzibar")), Partial([1]), Odd({"true": 0.1})):
         assert "zanzibar" not in " ".join(ask(messages, judge, store, urgent=True).problems)
+
+
+@pytest.mark.parametrize(
+    ("seen", "now", "stage", "stands"),
+    [
+        (10, 10, "whole", True),
+        (10, 29, "whole", True),
+        (10, 30, "whole", False),
+        (60, 10, "whole", False),
+        (10, 10, PUT_OFF, True),
+        (10, 11, PUT_OFF, False),
+    ],
+)
+def test_how_long_a_stored_verdict_stands(store: Store, seen: int, now: int, stage: str, stands: bool) -> None:
+    """Also in another session with the same goal, where fewer calls were made: there nothing is known of its age."""
+    judge = Fixed(0.9, 0.9)
+    messages = session(now)
+    contents = {content_of(e): e for e in Transcript.parse(messages).completed}
+    bench = Bench(judge, store, Settings(), Gate(), GOAL, "", ())
+    store.save_verdicts(
+        {bench.key(content, judge): StoredVerdict(0.9, 0.9, stage, seen, "fixed") for content in contents}
+    )
+
+    judged(
+        Transcript.parse(messages), tuple(contents.values()), {e.ordinal: c for c, e in contents.items()}, bench, False
+    )
+
+    assert (judge.asked == []) is stands
+
+
+def content_of(exchange: Any) -> str:
+    return Cuts(Settings()).content(exchange) or ""

@@ -114,3 +114,29 @@ def test_objects_that_cannot_be_parsed(text: str, expected: Outcome) -> None:
 def test_a_detail_never_quotes_the_results_words() -> None:
     assert outcome_of({"error": "the password is hunter2"}).detail == ""
     assert outcome_of("error: the password is hunter2").detail == ""
+
+
+@pytest.mark.parametrize(
+    "line", ["status: 200", "Code: 42", "code 5", "status=3", "HTTP status 404", "exit strategy: 5", "zip code: 90210"]
+)
+def test_a_number_is_an_exit_code_only_when_the_line_says_so(line: str) -> None:
+    assert outcome_of(f"some output\n{line}").status == "unknown"
+
+
+@pytest.mark.parametrize("code", [10**6, 10**100, -(10**6)])
+def test_a_code_that_no_process_has_is_a_failure_without_detail(code: int) -> None:
+    assert outcome_of(json.dumps({"output": "x", "exit_code": code})) == ("failed", "")
+    assert outcome_of({"exit_code": code}) == ("failed", "")
+
+
+def test_a_traceback_that_was_only_read_about_is_no_failure() -> None:
+    read = "Traceback (most recent call last):\n  File 'a.py', line 1\nValueError: no\n"
+
+    assert outcome_of(read).status == "failed"
+    assert outcome_of(read + "\n".join(f"then line {n} of the document" for n in range(20))).status == "unknown"
+
+
+def test_the_rules_of_a_folder_do_not_hide_the_outcome() -> None:
+    rules = "\n\n[Subdirectory context discovered: api/AGENTS.md]\nRun make check."
+
+    assert outcome_of('{"success": false, "error": "no such file"}' + rules).status == "failed"

@@ -14,6 +14,7 @@ from hermes_jev.pins import HARD, Pin
 from hermes_jev.policy import (
     CLEARLY_SHORTER,
     FLAT_MINIMUM,
+    LADDER_MARGIN,
     Action,
     Cuts,
     Decision,
@@ -388,8 +389,8 @@ def gain(exchange: Exchange, action: Action = "truncate") -> int:
 
 
 def over(window: int, tokens: int) -> Pressure:
-    """A prompt that is `tokens` over the trigger, in overflow."""
-    used = round(0.6 * window) + tokens
+    """A prompt that is `tokens` over where the ladder stops, in overflow."""
+    used = round(LADDER_MARGIN * 0.6 * window) + tokens
     return pressure(window, used, overflow=True)
 
 

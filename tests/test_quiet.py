@@ -119,7 +119,7 @@ def test_a_count_under_the_trigger_starts_anew() -> None:
 
 
 def test_after_a_pass_that_changed_the_list_the_next_number_is_where_growth_starts() -> None:
-    quiet = Quiet().after_change(urgent=False)
+    quiet = Quiet().after_change(urgent=False, enough=True)
 
     assert holds(quiet, 62_000)
     assert holds(quiet, 66_999)
@@ -127,8 +127,16 @@ def test_after_a_pass_that_changed_the_list_the_next_number_is_where_growth_star
 
 
 def test_urgent_pressure_after_a_pass_without_it_is_not_waited_out() -> None:
-    assert not holds(Quiet().after_change(urgent=False), URGENT)
-    assert holds(Quiet().after_change(urgent=True), URGENT)
+    assert not holds(Quiet().after_change(urgent=False, enough=True), URGENT)
+    assert holds(Quiet().after_change(urgent=True, enough=True), URGENT)
+
+
+def test_a_pass_that_left_the_window_over_the_trigger_counts_as_one_for_nothing() -> None:
+    quiet = after_nothing(60_000).after_change(urgent=False, enough=False)
+
+    assert all(holds(quiet, used) for used in (62_000, 70_000, URGENT - 1))
+    assert not holds(quiet, URGENT)
+    assert not holds(quiet.after_change(urgent=False, enough=True), 0)
 
 
 def test_it_is_plain_data() -> None:

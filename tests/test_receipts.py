@@ -188,16 +188,15 @@ def test_a_pass_that_asked_nobody_names_no_judge(store: Store) -> None:
     [
         (
             Receipt(outcome="nothing_to_prune", why="the window has room"),
-            "nothing_to_prune: 0 shortened, 0 removed, 0 judged and kept (the window has room)",
+            "nothing_to_prune: 0 shortened, 0 removed, 0 left (the window has room)",
         ),
         (
             Receipt(outcome="compacted", judge="jev", requests=2, chars_before=9_000, chars_after=1_200, partial=True),
-            "compacted: 0 shortened, 0 removed, 0 judged and kept; 9,000 → 1,200 characters; judge jev, 2 requests"
-            "; partial",
+            "compacted: 0 shortened, 0 removed, 0 left; 9,000 → 1,200 characters; judge jev, 2 requests; partial",
         ),
         (
             Receipt(outcome="judge_failed", problems=("jev: auth", "x")),
-            "judge_failed: 0 shortened, 0 removed, 0 judged and kept (jev: auth; x)",
+            "judge_failed: 0 shortened, 0 removed, 0 left (jev: auth; x)",
         ),
     ],
 )
@@ -217,3 +216,14 @@ def test_a_pruned_result_reads_like_its_documentation(store: Store) -> None:
 
     assert isinstance(pruned, Pruned)
     assert Pruned._fields[:3] == ("messages", "decisions", "receipt")
+
+
+def test_a_key_in_the_name_of_a_tool_stays_out_of_the_receipt(store: Store) -> None:
+    key = "ghp_" + "Ab3dEf6hIj9lMn2pQr5tUv8xAb3dEf6hIj9l"
+    messages = [user("go"), *pair(1, text(4_000), tool=f"run {key} " + "x" * 500), assistant("done")]
+
+    pruned = prune(messages, Fixed(), store, Settings(pin_last_calls=0))
+
+    assert pruned.receipt.decisions[0].action == "remove"
+    assert key not in pruned.receipt.to_json()
+    assert len(pruned.receipt.decisions[0].tool) <= 100

@@ -189,3 +189,31 @@ def test_contents_of_any_kind_are_passed_over(store: Store, content: Any) -> Non
     messages = [*session(2), result("odd", content), {"role": "tool"}]
 
     assert restore(cut(messages, store), store) == messages
+
+
+# --- the host appended what the user said to a result that was cut already
+
+WORDS = "\n\n[OUT-OF-BAND USER MESSAGE — sent while you work]\nuse port 8080\n[/OUT-OF-BAND USER MESSAGE]"
+
+
+@pytest.mark.parametrize("content", [text(4_000), [{"type": "text", "text": text(4_000)}]], ids=["text", "parts"])
+def test_words_after_the_notice_follow_the_original(store: Store, content: Any) -> None:
+    messages = [user(GOAL), *pair(1, content), assistant("done")]
+    shorter = prune(messages, Fixed(), store, ALL).messages
+    at = 2
+    spoken = [*shorter[:at], {**shorter[at], "content": shorter[at]["content"] + WORDS}, *shorter[at + 1 :]]
+
+    back = restore(spoken, store)
+
+    expected = content + WORDS if isinstance(content, str) else [*content, {"type": "text", "text": WORDS}]
+    assert back[at]["content"] == expected
+
+
+def test_what_no_store_knows_can_be_left_as_it_is(store: Store, tmp_path: Path) -> None:
+    messages = [user(GOAL), *pair(1, text(4_000)), *pair(2, text(5_000)), assistant("done")]
+    shorter = prune(messages, Fixed(), store, ALL).messages
+    elsewhere = Store(tmp_path / "elsewhere")
+
+    with pytest.raises(NotStored, match="message 3"):
+        restore(shorter, elsewhere)
+    assert restore(shorter, elsewhere, missing="keep") == shorter

@@ -24,8 +24,8 @@ WRONG: dict[str, list[Any]] = {
     "reserve_output_tokens": [-1, 0.5, "many", True, None],
     "pin_last_calls": [-1, 2.5, "three", True],
     "pin_max_chars": [0, -5, "x", True],
-    "protected_tools": ["memory", 5, [5], None],
-    "latest_tools": ["todo", {"todo": 1}, [None]],
+    "protected_tools": [5, [5], None, "[5]"],
+    "latest_tools": [{"todo": 1}, [None], '{"todo": 1}'],
     "call_threshold": [-0.1, 1.1, "x", float("nan"), True],
     "output_threshold": [-0.1, 1.1, "x", float("inf"), True],
     "excerpt_chars": [0, -1, "x", 1.5, True],
@@ -244,3 +244,25 @@ def test_inside_hermes_no_mixture_of_values_raises(values: dict[str, Any]) -> No
     assert set(found.origins) <= set(values)
     assert all(found.settings.model_dump()[name] == values[name] for name in found.origins)
     assert found.problems or set(found.origins) == set(values)
+
+
+def test_a_key_that_was_put_into_the_wrong_setting_is_not_repeated() -> None:
+    key = "sk-ant-api03-" + "Ab3dEf6hIj9lMn2pQr5tUv8xAb3dEf6hIj9lMn2"
+
+    found = resolve([environment_source({"HERMES_JEV_JUDGE": key})], strict=False)
+
+    assert "HERMES_JEV_JUDGE" in found.problems[0]
+    assert key not in found.problems[0]
+
+
+def test_a_folder_of_nobody_is_refused() -> None:
+    found = resolve([Source("config.yaml", {"store_dir": "~nobody-of-that-name/x"})], strict=False)
+
+    assert found.settings.store_dir == ""
+    assert "store_dir" in found.problems[0]
+
+
+@pytest.mark.parametrize("value", ['["a", "b"]', "a, b", "a,b,"])
+def test_a_list_may_be_written_as_json_or_with_commas_anywhere(value: str) -> None:
+    for source in (environment_source({"HERMES_JEV_PROTECTED_TOOLS": value}), Source("x", {"protected_tools": value})):
+        assert resolve([source], strict=True).settings.protected_tools == ("a", "b")

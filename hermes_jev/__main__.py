@@ -1,0 +1,5 @@
+"""`python -m hermes_jev` is `jev`."""
+
+from .cli import entry
+
+entry()
