@@ -29,7 +29,6 @@ so that a second pass over the same conversation asks nothing."""
 ASK_AGAIN_CALLS = 20
 """A stored verdict is asked again once this many further calls are completed: needs change as work goes on."""
 
-
 _WORDS = {
     "auth": "has no key or a refused one (TYPESAFE_API_KEY)",
     "too_large": "found a request too long",
@@ -97,59 +96,61 @@ def judged(
 
 
 def _ask(transcript: Transcript, standing: Mapping[str, Exchange], bench: Bench, judge: Judge) -> Judged:
-    problems: list[str] = []
-    keys = {content: bench.key(content, judge) for content in standing}
+    """What one judge says of the exchanges (by content hash): what the store holds, and its answers about the rest."""
     calls = len(transcript.completed)
-    try:
-        stored = bench.store.verdicts(list(keys.values()))
-    except StoreError as error:
-        stored = {}
-        problems.append(f"verdicts not read: {error}")
-    known = {content: stored[key] for content, key in keys.items() if key in stored}
-    fresh = {content: row for content, row in known.items() if _holds(row, calls)}
+    problems: list[str] = []
+    keys = {exchange.ordinal: bench.key(content, judge) for content, exchange in standing.items()}
+    stored = _stored(bench, keys, calls, problems)
     verdicts = {
-        standing[content].ordinal: Verdict(row.call, row.output, row.stage, row.judge, cached=True)
-        for content, row in fresh.items()
+        ordinal: Verdict(row.call, row.output, row.stage, row.judge, cached=True)
+        for ordinal, row in stored.items()
         if row.stage != PUT_OFF
     }
-    open_ones = [exchange for content, exchange in standing.items() if content not in fresh]
-    open_ones.sort(key=lambda exchange: (-exchange.size, exchange.ordinal))
-    asked, put_off = open_ones[: bench.settings.max_candidates], open_ones[bench.settings.max_candidates :]
+    rest = [exchange for exchange in standing.values() if exchange.ordinal not in stored]
+    rest.sort(key=lambda exchange: (-exchange.size, exchange.ordinal))
+    # The limit is one of cost; a judge inside this process has none.
+    limit = len(rest) if judge.local else bench.settings.max_candidates
+    asked, put_off = rest[:limit], rest[limit:]
+    if put_off:
+        problems.append(f"{len(put_off)} results were not asked about: one pass asks about the largest {len(asked)}")
     what = window.Question(transcript, asked, bench.goal, bench.focus, bench.actions)
     fitted = window.fit_local(what) if judge.local else window.fit(what, bench.gate, bench.settings.items_per_request)
     problems.extend(sorted({f"not asked: {why}" for why in fitted.unsent.values()}))
-    if put_off:
-        problems.append(f"{len(put_off)} results were not asked about: one pass asks about the largest {len(asked)}")
     if not fitted.requests:
         return Judged(verdicts, Answers(judge=judge.name, model=judge.version), problems=tuple(problems))
     started = time.monotonic()
     answers = ask_blocking(judge, fitted.requests, bench.settings.pass_deadline_s)
     answers = replace(answers, latency_ms=round(1_000 * (time.monotonic() - started)))
+    problems.extend(f"{judge.name} {_WORDS.get(code, 'failed')}" for code in sorted(set(answers.errors)))
     new = {
         exchange.ordinal: verdict
         for exchange in asked
         if (verdict := _verdict(exchange, answers, fitted.stages.get(exchange.ordinal, ""), judge)) is not None
     }
-    by_ordinal = {exchange.ordinal: content for content, exchange in standing.items()}
-    rows = {
-        keys[by_ordinal[ordinal]]: StoredVerdict(verdict.call, verdict.output, verdict.stage, calls, verdict.judge)
-        for ordinal, verdict in new.items()
-    }
-    rows |= {keys[by_ordinal[e.ordinal]]: StoredVerdict(None, None, PUT_OFF, calls, judge.name) for e in put_off}
+    if not new and not answers.errors:
+        problems.append(f"{judge.name} gave no answer that can be used")
+    rows = {keys[n]: StoredVerdict(v.call, v.output, v.stage, calls, v.judge) for n, v in new.items()}
+    rows |= {keys[e.ordinal]: StoredVerdict(None, None, PUT_OFF, calls, judge.name) for e in put_off}
+    _save(bench, rows, problems)
+    partial = bool(new) and len(new) < len(asked) - len(fitted.unsent)
+    return Judged({**verdicts, **new}, answers, failed=not new, partial=partial, problems=tuple(problems))
+
+
+def _stored(bench: Bench, keys: Mapping[int, str], calls: int, problems: list[str]) -> dict[int, StoredVerdict]:
+    """The rows that still stand, by ordinal; a store that cannot be read holds none."""
+    try:
+        rows = bench.store.verdicts(list(keys.values()))
+    except StoreError as error:
+        problems.append(f"verdicts not read: {error}")
+        return {}
+    return {ordinal: rows[key] for ordinal, key in keys.items() if key in rows and _holds(rows[key], calls)}
+
+
+def _save(bench: Bench, rows: Mapping[str, StoredVerdict], problems: list[str]) -> None:
     try:
         bench.store.save_verdicts(rows)
     except StoreError as error:
         problems.append(f"verdicts not saved: {error}")
-    if answers.errors:
-        problems.extend(f"{judge.name} {_WORDS.get(code, 'failed')}" for code in sorted(set(answers.errors)))
-    expected = len(asked) - len(fitted.unsent)
-    return Judged(
-        verdicts={**verdicts, **new},
-        answers=answers,
-        failed=not new,
-        partial=bool(new) and len(new) < expected,
-        problems=tuple(problems),
-    )
 
 
 def _verdict(exchange: Exchange, answers: Answers, stage: str, judge: Judge) -> Verdict | None:

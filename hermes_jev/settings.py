@@ -96,7 +96,7 @@ class Settings(BaseModel):
     items_per_request: Annotated[int, BeforeValidator(_no_bool), Field(ge=1, le=32)] = 32
     """Tool calls described and asked about in one request."""
     max_candidates: Positive = 256
-    """Tool calls asked about in one pass, largest first."""
+    """Tool calls a remote judge is asked about in one pass, largest first."""
     store_dir: str = ""
     """Folder of the store; empty: the Hermes home, or the user's data folder outside Hermes."""
     receipts: bool = True
