@@ -13,19 +13,17 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from . import __version__, demo
 from .errors import ConfigError, InputError, JevError, NotStored, StoreError
 from .inputs import Document, read_document
-from .notice import read
 from .policy import should_compact
 from .prune import prune
 from .receipts import Receipt
-from .restore import restore
+from .restore import cuts_in, restore
 from .settings import Settings, Source, environment_source, resolve
-from .store import Store
-from .stores import known_folders, open_store
+from .stores import stores_to_read
 
 OK, NOTHING, USAGE, JUDGE_FAILED = 0, 1, 2, 3
 
@@ -223,40 +221,13 @@ def _summarise(receipt: Receipt, form: str) -> None:
 
 def _run_restore(arguments: Any) -> int:
     document = _read(arguments.file)
-    stores = _stores_to_read(arguments.store)
-    restored = [_restore_from(part, stores, arguments.keep_missing) for part in document.parts]
-    _out(document.dump([messages for messages, _ in restored]))
-    left = sum(_missing(messages) for messages, _ in restored)
-    _say(f"restored {sum(count for _, count in restored)} results" + (f"; {left} are in no store" if left else ""))
+    missing: Literal["raise", "keep"] = "keep" if arguments.keep_missing else "raise"
+    restored = [restore(part, arguments.store, missing) for part in document.parts]
+    _out(document.dump(restored))
+    count = sum(_changed(before, after) for before, after in zip(document.parts, restored, strict=True))
+    left = sum(1 for part in restored for cut in cuts_in(part).values() if cut.notice.whole)
+    _say(f"restored {count} results" + (f"; {left} are in no store that can be read" if left else ""))
     return NOTHING if left else OK
-
-
-def _restore_from(messages: list[Any], stores: Sequence[Store], keep_missing: bool) -> tuple[list[Any], int]:
-    """Restore from the first store that knows the cuts, or with `keep_missing` from each what it knows."""
-    problems: list[StoreError] = []
-    back = messages
-    for store in stores:
-        try:
-            back = restore(back, store, "keep" if keep_missing else "raise")
-        except StoreError as error:
-            problems.append(error)
-            continue
-        if not keep_missing:
-            return back, _changed(messages, back)
-    if not keep_missing:
-        raise _worst(problems)
-    return back, _changed(messages, back)
-
-
-def _missing(messages: Sequence[Any]) -> int:
-    found = (read(message.get("content")) for message in messages if message.get("role") == "tool")
-    return sum(1 for notice in found if notice is not None and notice.whole)
-
-
-def _worst(problems: Sequence[StoreError]) -> StoreError:
-    """What to tell when no store could help: a store that is damaged says more than one that holds nothing."""
-    damaged = [problem for problem in problems if not isinstance(problem, NotStored)]
-    return (damaged or list(problems))[0]
 
 
 def _changed(before: Sequence[Any], after: Sequence[Any]) -> int:
@@ -266,7 +237,7 @@ def _changed(before: Sequence[Any], after: Sequence[Any]) -> int:
 def _run_expand(arguments: Any) -> int:
     found = re.search(r"\br-[a-z2-7]{10,}", arguments.id)
     pointer = found[0] if found else arguments.id
-    stores = _stores_to_read(arguments.store)
+    stores = stores_to_read(arguments.store, _settings())
     looked = ", ".join(str(store.folder) for store in stores)
     problems: list[StoreError] = [
         NotStored(f"nothing is stored under {pointer[:40]!r} (looked in {looked}); --store names another folder")
@@ -286,12 +257,10 @@ def _run_expand(arguments: Any) -> int:
     raise _worst(problems)
 
 
-def _stores_to_read(folder: Path | None) -> list[Store]:
-    """The named store; else this process' own and Hermes' usual one: a person may open every pointer."""
-    settings = _settings()
-    if folder is not None or settings.store_dir:
-        return [open_store(folder, settings)]
-    return [Store(path) for path in known_folders(os.environ)]
+def _worst(problems: Sequence[StoreError]) -> StoreError:
+    """What to tell when no store could help: a store that is damaged says more than one that holds nothing."""
+    damaged = [problem for problem in problems if not isinstance(problem, NotStored)]
+    return (damaged or list(problems))[0]
 
 
 def _run_should(arguments: Any) -> int:

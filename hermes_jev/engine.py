@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 NAME = "hermes_jev"
 
+TURNS_ARE_ANNOUNCED = hasattr(ContextEngine, "on_turn_complete")
+
 STORE_PATIENCE_S = 1.0
 """Seconds an operation waits for another process' lock: a pass has four, and the user waits for all of them."""
 
@@ -57,6 +59,8 @@ class JevEngine(ContextEngine):
         self.last_real_prompt_tokens = 0
         self.threshold_tokens = 0
         self.threshold_percent = Settings().trigger_percent
+        # What the idle compaction of newer hosts takes for the share of the threshold that a pass leaves.
+        self.summary_target_ratio = Settings().target_percent / Settings().trigger_percent
         self.context_length = 0
         # Lossy passes only: from two on the host warns the user of lost accuracy. `get_status` counts all passes.
         self.compression_count = 0
@@ -103,7 +107,8 @@ class JevEngine(ContextEngine):
         self._load_settings()
         length = _whole_number(context_length)
         if length != self.context_length:
-            self._quiet = Quiet()
+            self._quiet = Quiet(idle=self._quiet.idle)
+            self._told = ""
         self.context_length = length
         self.threshold_percent = self._settings.trigger_percent
         self.threshold_tokens = int(self._room() * self._settings.trigger_percent)
@@ -123,6 +128,9 @@ class JevEngine(ContextEngine):
         boundary = more.get("boundary_reason") == "compression"
         old = more.get("old_session_id")
         self._enter(str(session_id or ""), old if boundary and isinstance(old, str) else "")
+        if not boundary:
+            window = f"{self.context_length:,} tokens" if self.context_length else "unknown"
+            logger.info("hermes_jev: active; window %s, judge %s", window, self._judge().name)
 
     def on_session_end(self, session_id: str, messages: Any) -> None:
         """Nothing ends here: the host also announces it at every compaction and from review forks."""
@@ -142,7 +150,8 @@ class JevEngine(ContextEngine):
             self._forget_passes()
             return
         # What the store forgets, this agent still knows.
-        self._lineage = list(dict.fromkeys([continues, *self._lineage]))
+        before = self._lineage if continues == self._session or session == self._session else []
+        self._lineage = list(dict.fromkeys([continues, *before]))
         self._session = session
         try:
             self._store().link(session, continues, "compression")
@@ -172,9 +181,12 @@ class JevEngine(ContextEngine):
         self.last_total_tokens = _whole_number(usage.get("total_tokens")) or prompt + self.last_completion_tokens
 
     def should_compress(self, prompt_tokens: int | None = None) -> bool:
-        """Whether a pass is due: the window is filled to the trigger, and since the last pass that changed nothing
-        the prompt grew or new results can be cut."""
+        """Whether a pass is due: the window is filled to the trigger, and what the last pass left has changed enough
+        (`quiet.py`)."""
         used = _whole_number(self.last_prompt_tokens if prompt_tokens is None else prompt_tokens)
+        if self._quiet.fresh and used != self.last_real_prompt_tokens and not TURNS_ARE_ANNOUNCED:
+            # The count of an answer that made no calls: this is the rough number of the next turn.
+            self._quiet.turn_over()
         level = should_compact(used, _whole_number(self.context_length), self._settings)
         quiet = self._quiet.holds(used, GROWTH * self._room(), level == "urgent")
         due = self._settings.enabled and level != "no" and not quiet
@@ -183,6 +195,11 @@ class JevEngine(ContextEngine):
 
     def _room(self) -> int:
         return prompt_room(_whole_number(self.context_length), self._settings)
+
+    def on_turn_complete(self, messages: Any, usage: Any = None, **_more: Any) -> None:
+        """Newer hosts announce the end of a turn."""
+        self._quiet.turn_over()
+        self._told = ""
 
     def should_defer_preflight_to_real_usage(self, rough_tokens: int) -> bool:
         """Never: the rough count is good enough to ask for a pass."""
@@ -194,7 +211,7 @@ class JevEngine(ContextEngine):
 
     def has_content_to_compress(self, messages: list[dict[str, Any]]) -> bool:
         """Whether any old result could be cut. Cheap, and asks nobody."""
-        if not all(isinstance(message, Mapping) for message in messages or ()):
+        if not messages or not all(isinstance(message, Mapping) for message in messages):
             return False
         found = survey(Transcript.parse(messages), self._settings, Cuts(self._settings))
         return bool(found.candidates)
@@ -264,7 +281,7 @@ class JevEngine(ContextEngine):
         # Known again with the next response; what was counted was the prompt before the pass.
         self.last_prompt_tokens = -1
         enough = receipt.window is None or receipt.used_after < self._settings.trigger_percent * receipt.window
-        self._quiet = self._quiet.after_change(urgent, enough)
+        self._quiet = self._quiet.after_change(pruned.calls_until_worth, urgent, enough)
         self._last_compression_made_progress = True
         return new
 

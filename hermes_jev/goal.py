@@ -72,7 +72,7 @@ def _requests(messages: Sequence[Message]) -> Sequence[str]:
         if role == "user":
             text = content_text(message.get("content")).strip()
         elif role == "tool":
-            text = unwrap(_before_notice(content_text(message.get("content")))).user_words.strip()
+            text = _words_in(content_text(message.get("content"))).strip()
         else:
             continue
         text = _USER_MARK.sub("", text).strip()
@@ -85,9 +85,12 @@ def _requests(messages: Sequence[Message]) -> Sequence[str]:
     return found or spoken[:1]
 
 
-def _before_notice(text: str) -> str:
-    """The user's words in a result stay theirs when it is cut: then a notice is the last line after them."""
-    return text.rpartition("\n")[0] if notice.read(text) is not None else text
+def _words_in(text: str) -> str:
+    """The user's words in a result; when it was cut they stand before the notice, later ones after it."""
+    cut = notice.cut_in(text)
+    if cut is None:
+        return unwrap(text).user_words
+    return cut.words or unwrap(cut.text.rpartition("\n")[0]).user_words
 
 
 def _is_follow_up(text: str) -> bool:

@@ -32,7 +32,7 @@ ASK_AGAIN_CALLS = 20
 _WORDS = {
     "auth": "has no key or a refused one (TYPESAFE_API_KEY)",
     "too_large": "found a request too long",
-    "transient": "did not answer in time",
+    "transient": "could not be reached or did not answer in time",
     "bad_request": "refused the request",
     "bad_response": "answered in another format",
 }

@@ -83,6 +83,24 @@ def _joined(left: str, right: str) -> bool:
     return left == "\u200d" or right in joiners or modifier or bool(unicodedata.combining(right))
 
 
+class Cut(NamedTuple):
+    """A result that was cut: its text up to the notice, the notice, and what the user said after it."""
+
+    text: str
+    notice: Notice
+    words: str
+
+
+def cut_in(content: object) -> Cut | None:
+    """The cut that a result is, by its form; the host may have appended the user's words since."""
+    if not isinstance(content, str):
+        return None
+    words = "" if read(content) is not None else unwrap(content).user_words
+    text = content[: len(content) - len(words)]
+    found = read(text)
+    return Cut(text, found, words) if found is not None else None
+
+
 def read(content: object) -> Notice | None:
     """The notice that ends a result, if one does. What reads like a notice may still be ordinary text: only the store
     knows which ids were issued."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from .notice import cut_in
 from .settings import Settings
 from .transcript import Exchange, Transcript
 from .wrapping import has_project_rules, is_file_preview
@@ -21,9 +22,6 @@ Pin = Literal[
     "latest",
     "expand",
 ]
-
-HARD: frozenset[Pin] = frozenset({"open", "ambiguous", "small", "file_preview", "unshrinkable"})
-"""Pins that hold on every rung of the window ladder: there is nothing to cut, or no telling what."""
 
 UNSEEN: Pin = "newest_turn"
 """Results of the newest assistant turn: the model has not read them yet."""
@@ -44,7 +42,7 @@ def pins(transcript: Transcript, settings: Settings) -> Mapping[int, Pin]:
         ordinal = exchange.ordinal
         if exchange.state != "completed":
             found[ordinal] = exchange.state
-        elif exchange.size <= settings.pin_max_chars:
+        elif exchange.size <= settings.pin_max_chars or _is_cut(exchange, settings):
             found[ordinal] = "small"
         elif is_file_preview(exchange.text):
             found[ordinal] = "file_preview"
@@ -59,6 +57,14 @@ def pins(transcript: Transcript, settings: Settings) -> Mapping[int, Pin]:
         elif ordinal in last_expand:
             found[ordinal] = "expand"
     return found
+
+
+def _is_cut(exchange: Exchange, settings: Settings) -> bool:
+    """Whether this is a result that was cut before and is longer only by what the user said since."""
+    if not exchange.text.rstrip().endswith("]"):
+        return False
+    cut = cut_in(exchange.text)
+    return cut is not None and len(cut.text) <= settings.pin_max_chars
 
 
 def _last(completed: tuple[Exchange, ...], count: int) -> tuple[Exchange, ...]:

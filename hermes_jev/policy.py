@@ -11,7 +11,7 @@ from typing import Literal
 
 from . import notice
 from .errors import StoreError
-from .pins import HARD, UNSEEN, Pin
+from .pins import UNSEEN, Pin
 from .settings import Settings
 from .store.values import encode, pointer_hash, pointer_id
 from .tokens import estimate_tokens, value_tokens
@@ -269,18 +269,12 @@ def ladder(
                 freed += cuts.gain(decision.exchange, action) or 0
 
     def by_call(decision: Decision) -> Action:
-        verdict = decision.verdict
-        unneeded = verdict is not None and verdict.call is not None
-        below = unneeded and verdict is not None and (verdict.call or 0.0) < pressure.settings.call_threshold
-        return "remove" if below else "truncate"
+        call = decision.verdict.call if decision.verdict is not None else None
+        return "remove" if call is not None and call < pressure.settings.call_threshold else "truncate"
 
     kept = sorted((decision for decision in decisions if decision.action == "keep"), key=_rank)
     climb("ladder: unpinned", kept, by_call)
-    soft = [
-        Decision(exchange, "keep", pin)
-        for exchange, pin in pinned
-        if pin not in HARD and (pressure.overflow or pin != UNSEEN)
-    ]
+    soft = [Decision(exchange, "keep", pin) for exchange, pin in pinned if pressure.overflow or pin != UNSEEN]
     soft.sort(key=lambda d: (d.reason == UNSEEN, -d.exchange.size, d.exchange.ordinal))
     climb("ladder: pinned", soft, lambda _: "truncate")
     return list(done.values())

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from .cutting import check, cut, store_first
+from .errors import ConfigError, InputError
 from .goal import actions_of, goal_of
 from .inputs import require_messages
 from .job import Job, Pruned
@@ -20,7 +21,7 @@ from .judged import Bench, judged
 from .policy import Cuts, Pressure, decide, gain_of, ladder
 from .receipts import Outcome
 from .record import Recorder
-from .settings import Settings, Source, environment_source, resolve
+from .settings import Settings, Source, from_environment, resolve
 from .store import Store
 from .stores import open_store
 from .survey import Survey, survey
@@ -47,6 +48,8 @@ def prune(
     """
     chosen = _settings(settings)
     require_messages(messages)
+    if context_length is not None and (not isinstance(context_length, int) or context_length < 1):
+        raise InputError("context_length: a whole number of tokens is needed, at least 1")
     job = Job(
         settings=chosen,
         judge=judge_of(judge, chosen, os.environ),
@@ -72,8 +75,11 @@ async def aprune(
 def _settings(given: Settings | Mapping[str, Any] | None) -> Settings:
     if isinstance(given, Settings):
         return given
-    source = environment_source(os.environ) if given is None else Source("settings", given)
-    return resolve([source], strict=True).settings
+    if given is None:
+        return from_environment(os.environ)
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"settings: a Settings or a mapping is needed, not {type(given).__name__}")
+    return resolve([Source("settings", given)], strict=True).settings
 
 
 def run(messages: list[Any], job: Job) -> Pruned:

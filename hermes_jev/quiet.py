@@ -26,8 +26,8 @@ IDLE_PASSES = 2
 @dataclass
 class Quiet:
     """Plain state of one engine. `active` after a pass; `urgent` if that pass was at urgent pressure already; `idle`
-    counts passes in a row that changed nothing; `calls` is after how many more responses new results could be worth a
-    pass, None for never."""
+    counts passes in a row, within a turn, that changed nothing or too little; `calls` is after how many more responses
+    new results could be worth a pass, None for never."""
 
     active: bool = False
     urgent: bool = False
@@ -47,6 +47,11 @@ class Quiet:
             if counted < trigger:
                 self.active, self.idle = False, 0
 
+    def turn_over(self) -> None:
+        """A turn ended: the next one has its passes anew, and its first number is not based on a count."""
+        self.idle = 0
+        self.fresh = False
+
     def holds(self, used: int, step: float, urgent: bool) -> bool:
         """Whether to stay quiet about a prompt of `used` tokens, where `step` tokens count as growth and `urgent` says
         how full the window is."""
@@ -57,9 +62,12 @@ class Quiet:
             return False
         if self.idle >= IDLE_PASSES and not urgent:
             return True
-        if self.calls is not None and not urgent:
-            # What can be cut next is known, and growth alone would not bring it nearer.
-            return self.responses < self.calls
+        if self.calls is not None and self.responses >= self.calls:
+            return False
+        if self.calls is not None and self.responses and not urgent:
+            # What can be cut next is known, and growth alone would not bring it nearer. (A provider that counts nothing
+            # sends no responses here; then growth is all there is.)
+            return True
         before = self.real if kind == "real" else self.rough
         if before is None:
             self.note(kind, used)
@@ -75,10 +83,10 @@ class Quiet:
             quiet.note(kind, used)
         return quiet
 
-    def after_change(self, urgent: bool, enough: bool) -> Quiet:
+    def after_change(self, calls: int | None, urgent: bool, enough: bool) -> Quiet:
         """The state after a pass that changed the list: what is counted next is where growth starts. `enough` says that
         it brought the prompt under the trigger; else it too was one of the few passes a turn has."""
-        return Quiet(active=True, urgent=urgent, idle=0 if enough else self.idle + 1)
+        return Quiet(active=True, urgent=urgent, idle=0 if enough else self.idle + 1, calls=calls)
 
     def note(self, kind: Kind, used: int) -> None:
         """Remember the number that growth is measured against."""

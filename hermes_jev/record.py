@@ -39,9 +39,7 @@ class Recorder:
 
     def unchanged(self, outcome: Outcome, why: str, decisions: Sequence[Decision] = ()) -> Pruned:
         """The very list that was given."""
-        wait = calls_until_worth(self.found, len(self.transcript.completed), self.pressure, self.cuts)
-        messages = self.transcript.messages
-        return self._result(messages, outcome, why, decisions, {}, 0, wait)
+        return self._result(self.transcript.messages, outcome, why, decisions, {}, 0)
 
     def changed(
         self, after: list[Any], outcome: Outcome, decisions: Sequence[Decision], kept: Mapping[int, Kept]
@@ -53,7 +51,7 @@ class Recorder:
         freed = gain_of(decisions, self.cuts)
         unstored = sum(1 for decision in decisions if decision.reason.startswith("not stored"))
         why = f"{unstored} results stay whole: they could not be stored" if unstored else ""
-        return self._result(after, outcome, why, decisions, kept, freed, None)
+        return self._result(after, outcome, why, decisions, kept, freed)
 
     def _result(
         self,
@@ -63,8 +61,8 @@ class Recorder:
         decisions: Sequence[Decision],
         kept: Mapping[int, Kept],
         freed: int,
-        wait: int | None,
     ) -> Pruned:
+        wait = calls_until_worth(self.found, len(self.transcript.completed), self.pressure, self.cuts)
         receipt = self._receipt(messages, outcome, why, decisions, kept, freed)
         problems = list(receipt.problems)
         # A pass that looked at nothing writes nothing: with little to do the host asks several times a turn.

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, Literal
 
-from . import notice
-from .errors import NotStored
+from .errors import NotStored, StoreError
 from .inputs import require_messages
-from .settings import Settings
+from .notice import Cut, cut_in
+from .settings import from_environment
 from .store import Store
-from .stores import open_store
-from .wrapping import unwrap
+from .stores import stores_to_read
 
 
 def restore(
@@ -21,37 +21,45 @@ def restore(
 ) -> list[Any]:
     """The list with each cut result replaced by its original; other messages are the same objects.
 
-    Only a text that the store itself recorded as a cut is replaced, so look-alikes stay what they are; words of the
-    user that the host appended to a cut result follow its original. Raises NotStored when a result is a cut one by its
-    whole form and this store does not know it (with `missing="keep"` it stays as it is), StoreError when an original
-    is damaged, InputError when the list is not made of messages.
+    `store` is a folder or a Store; None looks into the user's own and Hermes' usual one. Only a text that a store
+    itself recorded as a cut is replaced, so look-alikes stay what they are; words of the user that the host appended
+    to a cut result follow its original. Raises NotStored when a result is a cut one by its whole form and no store
+    knows it, StoreError when its store is damaged (with `missing="keep"` both stay as they are), InputError when the
+    list is not made of messages.
     """
     require_messages(messages)
-    where = open_store(store, Settings())
-    cuts = {at: one for at, message in enumerate(messages) if (one := _cut(message)) is not None}
-    if not cuts:
+    open_cuts = cuts_in(messages)
+    if not open_cuts:
         return messages
-    places = list(cuts)
-    originals = where.originals_of([cuts[at][0] for at in places])
     restored = list(messages)
-    for index, at in enumerate(places):
-        _, found, words = cuts[at]
-        if index in originals:
-            restored[at] = {**messages[at], "content": _with_words(originals[index].result, words)}
-        elif found.whole and missing == "raise":
-            raise NotStored(f"message {at + 1}: this store does not hold {found.id}; name the store it was cut with")
-    return restored
+    problems: list[StoreError] = []
+    for where in stores_to_read(store, from_environment(os.environ)):
+        places = list(open_cuts)
+        try:
+            originals = where.originals_of([open_cuts[at].text for at in places])
+        except StoreError as error:
+            problems.append(error)
+            continue
+        for index, original in originals.items():
+            cut = open_cuts.pop(places[index])
+            restored[places[index]] = {**messages[places[index]], "content": _with_words(original.result, cut.words)}
+    unknown = [(at, cut) for at, cut in open_cuts.items() if cut.notice.whole]
+    if unknown and missing == "raise":
+        at, cut = unknown[0]
+        raise (
+            problems[0]
+            if problems
+            else NotStored(
+                f"message {at + 1}: this store does not hold {cut.notice.id}; name the store it was cut with"
+            )
+        )
+    return restored if len(open_cuts) < len(cuts_in(messages)) else messages
 
 
-def _cut(message: Any) -> tuple[str, notice.Notice, str] | None:
-    """The text of a result that ends with a notice, the notice, and what the user said after it."""
-    content = message.get("content")
-    if message.get("role") != "tool" or not isinstance(content, str):
-        return None
-    words = unwrap(content).user_words
-    text = content[: len(content) - len(words)]
-    found = notice.read(text)
-    return (text, found, words) if found is not None else None
+def cuts_in(messages: Sequence[Any]) -> dict[int, Cut]:
+    """The results that are cut ones by their form, by position."""
+    found = {at: cut_in(message.get("content")) for at, message in enumerate(messages) if message.get("role") == "tool"}
+    return {at: cut for at, cut in found.items() if cut is not None}
 
 
 def _with_words(original: Any, words: str) -> Any:

@@ -162,6 +162,11 @@ def environment_source(environment: Mapping[str, str]) -> Source:
     return Source("environment", values)
 
 
+def from_environment(environment: Mapping[str, str]) -> Settings:
+    """The settings of a process outside Hermes. Raises ConfigError for a value that cannot be used."""
+    return resolve([environment_source(environment)], strict=True).settings
+
+
 def resolve(sources: Sequence[Source], *, strict: bool) -> Resolved:
     """Merge the sources over the defaults.
 

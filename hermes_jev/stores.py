@@ -32,6 +32,13 @@ def default_folder(environment: Mapping[str, str]) -> Path:
     return platformdirs.user_data_path(FOLDER, appauthor=False)
 
 
+def stores_to_read(store: str | os.PathLike[str] | Store | None, settings: Settings) -> list[Store]:
+    """The named store alone; else this process' own and Hermes' usual one, since a pointer may be in either."""
+    if store is not None or settings.store_dir:
+        return [open_store(store, settings)]
+    return [Store(folder) for folder in known_folders(os.environ)]
+
+
 def known_folders(environment: Mapping[str, str]) -> list[Path]:
     """Folders in which a person's pointers may be, the likeliest first: this process' own, then Hermes' usual home."""
     folders = [default_folder(environment), Path("~/.hermes").expanduser() / FOLDER]

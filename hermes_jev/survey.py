@@ -47,7 +47,7 @@ def survey(transcript: Transcript, settings: Settings, cuts: Cuts) -> Survey:
 
 
 WORTH_WAITING = 3
-"""A pass that changed nothing is followed by the next one when this many times the least gain is in reach: hosts allow
+"""A pass is followed by the next one when this many times the least gain has come into reach: hosts allow
 a turn only a few passes."""
 
 

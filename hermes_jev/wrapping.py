@@ -17,14 +17,12 @@ _UNTRUSTED_CLOSE = "</untrusted_tool_result>"
 _HEAD = re.compile(r"<untrusted_tool_result[^>\n]*>\n?(?:The following content was retrieved[^\n]*\n\n)?")
 _PERSISTED = "<persisted-output>"
 _PERSISTED_CLOSE = "</persisted-output>"
-_RULES = "[Subdirectory context discovered: "
+_RULES = "\n\n[Subdirectory context discovered: "
 
-USER_CHARS = 8_000
-"""The longest message of the user inside a result; longer ones are taken for tool output."""
 PREVIEW_CHARS = 6_000
 """The host's previews hold about 1,500 characters of the output and the path of the file."""
-RULES_CHARS = 8_400
-"""The host appends at most 8,000 characters of a rules file."""
+RULES_CHARS = 32_400
+"""The hosts append at most 32,000 characters of a rules file."""
 
 
 class Wrapped(NamedTuple):
@@ -56,7 +54,7 @@ def _user_block(text: str, end: int) -> int | None:
     """Where the last user block that ends at `end` starts, with the blank lines before it.
 
     The user may write the mark too, so the block starts at the first opening line after whatever mark was closed
-    before; it is no longer than what a person writes, so that a tool cannot pass its whole output off as the user's.
+    before. A tool can pass its output off as the user's that way; then it stays whole, which loses nothing.
     """
     stop = end
     while stop and text[stop - 1].isspace():
@@ -64,9 +62,8 @@ def _user_block(text: str, end: int) -> int | None:
     if not text.endswith(_USER_CLOSE, 0, stop):
         return None
     inside = stop - len(_USER_CLOSE)
-    floor = max(0, inside - USER_CHARS)
-    closed = text.rfind(_USER_CLOSE, floor, inside)
-    opening = _USER_LINE.search(text, closed + len(_USER_CLOSE) if closed >= 0 else floor, inside)
+    closed = text.rfind(_USER_CLOSE, 0, inside)
+    opening = _USER_LINE.search(text, closed + len(_USER_CLOSE) if closed >= 0 else 0, inside)
     if opening is None:
         return None
     start = opening.start()
@@ -77,15 +74,16 @@ def _user_block(text: str, end: int) -> int | None:
 
 def is_file_preview(text: str) -> bool:
     """Whether the host already replaced this result by a preview of a file it saved."""
-    payload = unwrap(text).payload.strip()
+    payload = without_project_rules(unwrap(text).payload).strip()
     return payload.startswith(_PERSISTED) and payload.endswith(_PERSISTED_CLOSE) and len(payload) <= PREVIEW_CHARS
 
 
 def without_project_rules(text: str) -> str:
     """A result without the rules of a folder (AGENTS.md and the like) that the host appended to it. It shows them once
     a session, to the result that first touched the folder."""
-    start = text.rfind(_RULES)
-    return text[:start] if start >= 0 and len(text) - start <= RULES_CHARS else text
+    while (start := text.rfind(_RULES)) >= 0 and len(text) - start <= RULES_CHARS:
+        text = text[:start]
+    return text
 
 
 def has_project_rules(text: str) -> bool:

@@ -148,6 +148,47 @@ def refused_after_a_pass_without_gain() -> None:
     assert made.compress(given, current_tokens=47_000) is not given
 
 
+def a_turn_has_its_passes_anew() -> None:
+    """Two passes for nothing in one turn leave only urgent pressure; the next turn starts afresh."""
+    made = engine()
+    given = messages(calls=3, chars=2_000)
+    for count in (40_000, 43_500):
+        made.update_from_response({"prompt_tokens": count})
+        assert made.should_compress(count) is True
+        assert made.compress(given, current_tokens=count) is given
+    made.update_from_response({"prompt_tokens": 48_000})
+    assert made.should_compress(48_000) is False
+    made.update_from_response({"prompt_tokens": 48_100})
+    if hasattr(ContextEngine, "on_turn_complete"):
+        made.on_turn_complete([], None)
+    assert made.should_compress(48_900) is False
+    assert made.should_compress(52_900) is True
+
+
+def the_idle_compaction_of_newer_hosts_finds_its_share() -> None:
+    assert 0 < engine().summary_target_ratio < 1
+
+
+def another_conversation_brings_no_ancestors() -> None:
+    """A boundary that names a session this agent did not run opens that session's originals and no others."""
+    made = engine("S1")
+    after = made.compress(messages(), current_tokens=50_000)
+    pointer = re.search(r"r-[a-z2-7]{10}", after[2]["content"])[0]  # type: ignore[index]
+    made.on_session_start("S2", boundary_reason="compression", old_session_id="S1")
+    made.on_session_start("S9", boundary_reason="compression", old_session_id="OTHER")
+    assert "error" in json.loads(made.handle_tool_call("expand", {"id": pointer}))
+
+
+def words_after_a_cut_are_settled() -> None:
+    """The host appends what the user says to a result that was cut already: it is not cut again."""
+    made = engine()
+    after = made.compress(messages(), current_tokens=50_000)
+    words = f"\n\n[OUT-OF-BAND USER MESSAGE — x]\n{'please ' * 400}\n[/OUT-OF-BAND USER MESSAGE]"
+    after[2]["content"] += words
+    again = made.compress(after, current_tokens=50_000, force=True)
+    assert again is after
+
+
 def unread_results_stay() -> None:
     """At urgent pressure without an overflow, what the model has not read yet is not cut; in an overflow it may be."""
     given = messages(calls=8, chars=25_000)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from builders import Message, assistant, call, pair, result, text, user
 
-from hermes_jev.pins import HARD, pins
+from hermes_jev.pins import pins
 from hermes_jev.settings import Settings
 from hermes_jev.transcript import Transcript
 
@@ -112,8 +112,12 @@ def test_the_first_rule_that_holds_is_the_one_named() -> None:
     assert found([*calls("todo"), assistant("done")], Settings()) == {1: "last_calls"}
 
 
-def test_only_what_cannot_be_cut_is_pinned_on_every_rung() -> None:
-    assert {"open", "ambiguous", "small", "file_preview", "unshrinkable"} == HARD
+def test_a_cut_result_stays_settled_when_the_user_spoke_after_it() -> None:
+    notice = '[hermes_jev: this call ran; its 9,000 characters are stored: expand(id="r-aaaaaaaaaa")]'
+    words = f"\n\n[OUT-OF-BAND USER MESSAGE — x]\n{'please ' * 400}\n[/OUT-OF-BAND USER MESSAGE]"
+
+    assert found([*pair(1, notice + words), assistant("done")]) == {1: "small"}
+    assert found([*pair(1, text(BIG) + words), assistant("done")]) == {}
 
 
 @pytest.mark.parametrize("messages", [[], [user("hi")], [result("a", text(BIG))]])

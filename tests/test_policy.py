@@ -10,7 +10,7 @@ from builders import assistant, exchanges, pair, session, text, user
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes_jev.pins import HARD, Pin
+from hermes_jev.pins import Pin
 from hermes_jev.policy import (
     CLEARLY_SHORTER,
     FLAT_MINIMUM,
@@ -31,7 +31,6 @@ from hermes_jev.settings import Settings
 from hermes_jev.transcript import Exchange, Transcript
 
 DEFAULTS = Settings()
-HARD_PINS = sorted(HARD)
 
 
 def verdict(call: float | None, output: float | None) -> Verdict:
@@ -432,9 +431,15 @@ def test_pinned_results_go_from_the_largest_down() -> None:
     assert after == {2: ("truncate", "ladder: pinned")}
 
 
-@pytest.mark.parametrize("pin", HARD_PINS)
-def test_what_cannot_be_cut_stays_on_every_rung(pin: Pin) -> None:
-    assert climbed((), [(many(1)[0], pin)], over(1_000_000, 500_000), {}) == {}
+def test_what_the_model_has_not_read_is_cut_last_and_only_in_an_overflow() -> None:
+    found = exchanges(*(text(size, f"n{size}") for size in (3_000, 9_000, 5_000)))
+    pinned: list[tuple[Exchange, Pin]] = [(found[0], "last_calls"), (found[1], "newest_turn"), (found[2], "last_calls")]
+
+    order = list(climbed((), pinned, over(1_000_000, 500_000), {}))
+    urgent = climbed((), pinned, pressure(1_000_000, 900_000), {})
+
+    assert order == [3, 1, 2]
+    assert sorted(urgent) == [1, 3]
 
 
 def test_unpinned_results_go_in_rank_order() -> None:

@@ -418,7 +418,7 @@ def test_a_judge_that_is_down_cuts_nothing_and_it_is_said(store: Store) -> None:
 
     assert pruned.messages is messages
     assert pruned.receipt.outcome == "judge_failed"
-    assert pruned.receipt.problems == ("down did not answer in time",)
+    assert pruned.receipt.problems == ("down could not be reached or did not answer in time",)
 
 
 def test_a_judge_that_is_down_in_an_urgent_window_is_replaced_and_it_is_said(store: Store) -> None:

@@ -84,8 +84,15 @@ def test_it_ends_when_new_results_could_be_worth_a_pass(calls: int | None, respo
 
 
 def test_growth_alone_does_not_bring_known_results_nearer() -> None:
-    assert holds(after_nothing(60_000, calls=2), 80_000)
-    assert not holds(after_nothing(60_000, calls=2), URGENT)
+    quiet = after_nothing(60_000, calls=2)
+    quiet.response(0, TRIGGER)
+
+    assert holds(quiet, 80_000)
+    assert not holds(quiet, URGENT)
+
+
+def test_where_no_response_is_heard_of_growth_is_all_there_is() -> None:
+    assert not holds(after_nothing(60_000, calls=2), 65_000)
 
 
 def test_a_second_pass_in_a_row_that_changed_nothing_leaves_only_urgent_pressure() -> None:
@@ -119,7 +126,7 @@ def test_a_count_under_the_trigger_starts_anew() -> None:
 
 
 def test_after_a_pass_that_changed_the_list_the_next_number_is_where_growth_starts() -> None:
-    quiet = Quiet().after_change(urgent=False, enough=True)
+    quiet = Quiet().after_change(None, urgent=False, enough=True)
 
     assert holds(quiet, 62_000)
     assert holds(quiet, 66_999)
@@ -127,16 +134,16 @@ def test_after_a_pass_that_changed_the_list_the_next_number_is_where_growth_star
 
 
 def test_urgent_pressure_after_a_pass_without_it_is_not_waited_out() -> None:
-    assert not holds(Quiet().after_change(urgent=False, enough=True), URGENT)
-    assert holds(Quiet().after_change(urgent=True, enough=True), URGENT)
+    assert not holds(Quiet().after_change(None, urgent=False, enough=True), URGENT)
+    assert holds(Quiet().after_change(None, urgent=True, enough=True), URGENT)
 
 
 def test_a_pass_that_left_the_window_over_the_trigger_counts_as_one_for_nothing() -> None:
-    quiet = after_nothing(60_000).after_change(urgent=False, enough=False)
+    quiet = after_nothing(60_000).after_change(None, urgent=False, enough=False)
 
     assert all(holds(quiet, used) for used in (62_000, 70_000, URGENT - 1))
     assert not holds(quiet, URGENT)
-    assert not holds(quiet.after_change(urgent=False, enough=True), 0)
+    assert not holds(quiet.after_change(None, urgent=False, enough=True), 0)
 
 
 def test_it_is_plain_data() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import GOAL, Fixed, Message, assistant, contents, pair, result, session, text, user
+from builders import GOAL, ByOrdinal, Fixed, Message, assistant, contents, pair, result, session, text, user
 
 from hermes_jev import Settings, prune, restore
 from hermes_jev.errors import InputError, NotStored, StoreError
@@ -217,3 +217,33 @@ def test_what_no_store_knows_can_be_left_as_it_is(store: Store, tmp_path: Path) 
     with pytest.raises(NotStored, match="message 3"):
         restore(shorter, elsewhere)
     assert restore(shorter, elsewhere, missing="keep") == shorter
+
+
+def test_the_folder_of_the_environment_holds_for_both_directions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HERMES_JEV_STORE_DIR", str(tmp_path / "named"))
+    messages = session(6)
+
+    shorter = prune(messages, Fixed()).messages
+
+    assert shorter != messages
+    assert (tmp_path / "named").is_dir()
+    assert restore(shorter) == messages
+
+
+def test_originals_may_lie_in_the_users_store_and_in_that_of_hermes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An exported session holds the engine's cuts; pruned in a shell it holds more."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for variable in ("HERMES_HOME", "HERMES_JEV_STORE_DIR", "XDG_DATA_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    messages = session(8)
+    exported = prune(
+        messages, ByOrdinal({1: (0.1, 0.1)}, default=(0.9, 0.9)), tmp_path / ".hermes" / "hermes_jev"
+    ).messages
+    shorter = prune(exported, Fixed(version="v2")).messages
+    assert sum(old is not new for old, new in zip(messages, shorter, strict=True)) > 1
+
+    assert restore(shorter) == messages
