@@ -40,12 +40,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except JevError as error:
         return _complain(str(error), NOTHING)
     except BrokenPipeError:
-        # The reader has gone; what is left in the buffer must not raise again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return OK
     except OSError as error:
-        if sys.stdout is not None:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return _complain(f"the output cannot be written: {error.strerror or type(error).__name__}", NOTHING)
     except KeyboardInterrupt:
         return 130
@@ -159,7 +157,10 @@ def _file(command: Any) -> None:
 
 def _store(command: Any) -> None:
     command.add_argument(
-        "--store", type=Path, metavar="DIR", help="folder of the store; the default is Hermes' own, else the user's"
+        "--store",
+        type=Path,
+        metavar="DIR",
+        help="folder of the store; without it $HERMES_HOME's, else the user's (reading also looks in ~/.hermes)",
     )
 
 
@@ -292,6 +293,12 @@ def _out(text: str) -> None:
         raise OSError(errno.EBADF, "stdout is closed")
     sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
     sys.stdout.buffer.flush()
+
+
+def _drop_output() -> None:
+    """Nobody takes the results any more; what is left in the buffer must not raise again at exit."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(text: str) -> None:

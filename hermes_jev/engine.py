@@ -28,7 +28,7 @@ from .quiet import GROWTH, Quiet
 from .receipts import Receipt
 from .settings import Settings, Source, environment_source, resolve
 from .store import Store
-from .stores import FOLDER, open_store
+from .stores import FOLDER
 from .survey import survey
 from .tools import EXPAND_SCHEMA, Room, expand
 from .transcript import Transcript
@@ -362,9 +362,9 @@ class JevEngine(ContextEngine):
             logger.log(level, "hermes_jev: %s", text)
 
     def _store(self) -> Store:
-        if self._settings.store_dir:
-            return open_store(None, self._settings)
-        return Store(self._folder() / FOLDER, patience_s=STORE_PATIENCE_S)
+        named = self._settings.store_dir
+        folder = Path(named).expanduser() if named else self._folder() / FOLDER
+        return Store(folder, patience_s=STORE_PATIENCE_S)
 
     def _folder(self) -> Path:
         """The session's own home: a tool call may run in a thread that has lost the profile's context."""

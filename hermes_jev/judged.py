@@ -163,8 +163,9 @@ def _verdict(exchange: Exchange, answers: Answers, stage: str, judge: Judge) -> 
 def _probability(answer: Answer | None) -> float | None:
     """P(yes) as a number in [0, 1]; whatever else a judge object gives is no answer."""
     value: object = answer.probabilities.get("true") if answer is not None else None
-    sound = isinstance(value, float | int) and not isinstance(value, bool) and 0.0 <= value <= 1.0
-    return float(value) if sound and isinstance(value, float | int) else None
+    if isinstance(value, float | int) and not isinstance(value, bool) and 0.0 <= value <= 1.0:
+        return float(value)
+    return None
 
 
 def _holds(row: StoredVerdict, calls: int) -> bool:

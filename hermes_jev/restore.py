@@ -29,11 +29,9 @@ def restore(
     """
     require_messages(messages)
     open_cuts = cuts_in(messages)
-    if not open_cuts:
-        return messages
-    restored = list(messages)
+    restored: dict[int, Any] = {}
     problems: list[StoreError] = []
-    for where in stores_to_read(store, from_environment(os.environ)):
+    for where in stores_to_read(store, from_environment(os.environ)) if open_cuts else ():
         places = list(open_cuts)
         try:
             originals = where.originals_of([open_cuts[at].text for at in places])
@@ -41,19 +39,16 @@ def restore(
             problems.append(error)
             continue
         for index, original in originals.items():
-            cut = open_cuts.pop(places[index])
-            restored[places[index]] = {**messages[places[index]], "content": _with_words(original.result, cut.words)}
+            at = places[index]
+            restored[at] = {**messages[at], "content": _with_words(original.result, open_cuts.pop(at).words)}
     unknown = [(at, cut) for at, cut in open_cuts.items() if cut.notice.whole]
     if unknown and missing == "raise":
         at, cut = unknown[0]
-        raise (
-            problems[0]
-            if problems
-            else NotStored(
-                f"message {at + 1}: this store does not hold {cut.notice.id}; name the store it was cut with"
-            )
+        problems.append(
+            NotStored(f"message {at + 1}: this store does not hold {cut.notice.id}; name the store it was cut with")
         )
-    return restored if len(open_cuts) < len(cuts_in(messages)) else messages
+        raise problems[0]
+    return [restored.get(at, message) for at, message in enumerate(messages)] if restored else messages
 
 
 def cuts_in(messages: Sequence[Any]) -> dict[int, Cut]:

@@ -39,8 +39,9 @@ def _name(value: object) -> str:
 
 
 def _amount(value: object) -> float:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if number and isinstance(value, int | float) and 0 <= value < math.inf else 0.0
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
+        return float(value)
+    return 0.0
 
 
 def _count(value: object) -> int:
