@@ -421,19 +421,19 @@ def test_the_entry_point_names_the_module(project: Any) -> None:
     assert callable(hermes_jev.register)
 
 
-HOST_PINS = {"httpx": "0.28.1", "pydantic": "2.13.4"}
+HOST_PINS = {"httpx": "0.28.1", "pydantic": "2.13.4", "rich": "14.3.3"}
 
 
 def test_runtime_dependencies_are_few_and_contain_the_hosts_pins(project: Any) -> None:
     needed = {requirement.name: requirement for requirement in map(Requirement, project["project"]["dependencies"])}
 
-    assert set(needed) == {"httpx", "pydantic", "platformdirs"}
+    assert set(needed) == {"httpx", "pydantic", "platformdirs", "rich"}
     for name, pin in HOST_PINS.items():
         assert needed[name].specifier.contains(pin)
 
 
 def test_only_those_dependencies_are_imported(project: Any) -> None:
-    allowed = {*sys.stdlib_module_names, *HOST, "httpx", "pydantic", "platformdirs"}
+    allowed = {*sys.stdlib_module_names, *HOST, "httpx", "pydantic", "platformdirs", "rich"}
 
     used = {module.split(".")[0] for path in MODULES for level, module, _ in imports(tree_of(path)) if level == 0}
     assert used <= allowed

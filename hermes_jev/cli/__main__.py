@@ -1,0 +1,6 @@
+"""`python -m hermes_jev.cli` is `jev`."""
+
+from .main import entry
+
+if __name__ == "__main__":
+    entry()

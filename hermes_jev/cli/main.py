@@ -1,0 +1,56 @@
+"""Parse, run one command, and turn what went wrong into a sentence and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from .. import __version__
+from ..errors import ConfigError, InputError, JevError
+from . import demo, expand, prune, restore, should_compact
+from .common import NOTHING, OK, USAGE, complain, drop_output, out
+
+COMMANDS = (prune, restore, expand, should_compact, demo)
+"""One module a command, in the order of `jev --help`; each has `add(commands)`."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    parser = build_parser()
+    arguments = parser.parse_args(argv)
+    try:
+        code: int = arguments.run(arguments)
+        out("")
+    except (InputError, ConfigError) as error:
+        return complain(str(error), USAGE)
+    except JevError as error:
+        return complain(str(error), NOTHING)
+    except BrokenPipeError:
+        drop_output()
+        return OK
+    except OSError as error:
+        drop_output()
+        return complain(f"the output cannot be written: {error.strerror or type(error).__name__}", NOTHING)
+    except KeyboardInterrupt:
+        return 130
+    return code
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="jev",
+        description="Shorten old tool output in agent transcripts, keep every word, bring every byte back.",
+    )
+    parser.add_argument("--version", action="version", version=f"jev {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for command in COMMANDS:
+        command.add(commands)
+    return parser
+
+
+def entry() -> NoReturn:
+    """Run and exit: for `python -m hermes_jev`."""
+    sys.exit(main())
