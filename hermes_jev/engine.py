@@ -17,6 +17,7 @@ from typing import Any, Literal
 from agent.context_engine import ContextEngine
 
 from . import host
+from .effective import inside
 from .egress import gate
 from .errors import ConfigError, StoreError
 from .job import Job, Pruned
@@ -26,7 +27,7 @@ from .policy import Cuts, prompt_room, should_compact
 from .prune import run
 from .quiet import GROWTH, Quiet
 from .receipts import Receipt
-from .settings import Settings, Source, environment_source, resolve
+from .settings import Settings
 from .store import Store
 from .stores import FOLDER
 from .survey import survey
@@ -331,9 +332,7 @@ class JevEngine(ContextEngine):
 
     def _load_settings(self) -> None:
         """Settings of the current home and environment; a refused value is said once and defaulted."""
-        found = resolve(
-            [Source("config.yaml", host.plugin_settings()), environment_source(host.environment())], strict=False
-        )
+        found = inside(host.plugin_settings(), host.environment())
         self._settings = found.settings
         self._refused = list(found.problems)
         for problem in found.problems:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from .cutting import check, cut, store_first
+from .effective import from_environment
 from .errors import ConfigError, InputError
 from .goal import actions_of, goal_of
 from .inputs import require_messages
@@ -21,7 +22,7 @@ from .judged import Bench, judged
 from .policy import Cuts, Pressure, decide, gain_of, ladder
 from .receipts import Outcome
 from .record import Recorder
-from .settings import Settings, Source, from_environment, resolve
+from .settings import Settings, Source, resolve
 from .store import Store
 from .stores import open_store
 from .survey import Survey, survey

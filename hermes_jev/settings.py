@@ -1,6 +1,6 @@
 """Every setting, its default, its limits, and where an effective value came from.
 
-`resolve` reads sources in order (a later one wins): the defaults, then mappings such as Hermes'
+`resolve` reads sources in order (a later one wins): the defaults, then mappings such as the user's file, Hermes'
 `plugins.entries.hermes_jev.settings`, the environment (`HERMES_JEV_<NAME>`), and command-line flags. On the command
 line a bad value stops with a ConfigError; inside Hermes it is defaulted and said, since a typing error in a setting
 must not switch the engine off.
@@ -20,6 +20,8 @@ from .errors import ConfigError
 from .redact import redact
 
 ENVIRONMENT_PREFIX = "HERMES_JEV_"
+NOT_SETTINGS = frozenset({"config", "receipt_path"})
+"""What the environment may name beside settings: the user's file, and where `jev compact` writes receipts."""
 NOTICE_CHARS = 200
 """The longest notice, in characters."""
 
@@ -158,13 +160,9 @@ def environment_source(environment: Mapping[str, str]) -> Source:
     values: dict[str, Any] = {}
     for variable, text in environment.items():
         if variable.startswith(ENVIRONMENT_PREFIX):
-            values[variable.removeprefix(ENVIRONMENT_PREFIX).lower()] = text
+            name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
+            values.update({name: text} if name not in NOT_SETTINGS else {})
     return Source("environment", values)
-
-
-def from_environment(environment: Mapping[str, str]) -> Settings:
-    """The settings of a process outside Hermes. Raises ConfigError for a value that cannot be used."""
-    return resolve([environment_source(environment)], strict=True).settings
 
 
 def resolve(sources: Sequence[Source], *, strict: bool) -> Resolved:
