@@ -9,12 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_jev.judge.dialects import (
-    DIALECTS,
-    choice_confidence,
-    expected_score,
-    score_confidence,
-)
+from hermes_jev.judge.answers import choice_confidence, expected_score, score_confidence
+from hermes_jev.judge.dialects import DIALECTS
 from hermes_jev.judge.protocol import Answer, Question
 
 SPEECH = DIALECTS["systemone"]

@@ -192,28 +192,6 @@ def test_the_models_id_is_kept_if_it_is_one(model: Any, kept: str) -> None:
     assert SPEECH.decode({"answers": {"a": A}, "model": model}, TWO).model == kept
 
 
-@pytest.mark.parametrize(
-    ("body", "word"),
-    [
-        ({"detail": {"error_type": "max_tokens_exceeded"}}, "max_tokens_exceeded"),
-        ({"detail": {"error_type": "api_usage_error", "message": "secret words"}}, "api_usage_error"),
-        ({"message": "Authentication failed", "error_type": "authentication_error"}, "authentication_error"),
-        ({"error": {"error_type": "rate_limit_error"}}, "rate_limit_error"),
-        ({"detail": "Too many choices. Must have at most 255 choices."}, ""),
-        ({"detail": [{"loc": ["body"], "msg": "Field required", "type": "missing", "input": "words"}]}, ""),
-        ({"detail": {"error_type": "The key apikey_1234 is wrong"}}, ""),
-        ({"detail": {"error_type": "apikey_1234"}}, ""),
-        ({"detail": {"error_type": "a" * 41}}, ""),
-        ({"detail": {"error_type": ["x"]}}, ""),
-        ("Internal Server Error", ""),
-        (None, ""),
-    ],
-    ids=repr,
-)
-def test_of_an_error_body_only_a_short_word_is_kept(body: Any, word: str) -> None:
-    assert SPEECH.error_type(body) == word
-
-
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: (
