@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..errors import JudgeBadRequest, JudgeTooLarge, StoreError
@@ -24,8 +23,7 @@ logger = logging.getLogger(__name__)
 _LEAST_S = 0.05
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """How a service stands now: the admission, failed passes in a row, seconds until it is asked again, and what all
     services cost today (UTC)."""
 
