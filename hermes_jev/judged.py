@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from . import window
 from .egress import Gate
 from .errors import StoreError
-from .judge import Answer, Answers, Judge, Lexical, ask_watched, limits_of, watch_of
+from .judge import Answer, Answers, Judge, Lexical, ask_watched, key_names, limits_of, watch_of
 from .policy import Verdict
 from .questions import VERSION, question_ids
 from .settings import Settings
@@ -34,7 +34,7 @@ ASK_AGAIN_CALLS = 20
 """A stored verdict is asked again once this many further calls are completed: needs change as work goes on."""
 
 _WORDS = {
-    "auth": "has no key, a refused one or no credit",
+    "auth": "has no key, a refused one or no credit ({keys})",
     "too_large": "found a request too long",
     "transient": "could not be reached or did not answer in time",
     "bad_request": "refused the request",
@@ -138,7 +138,7 @@ def _ask(transcript: Transcript, standing: Mapping[str, Exchange], bench: Bench,
     watch = watch_of(bench.store, bench.settings.daily_cost_limit_usd)
     answers = ask_watched(judge, fitted.requests, bench.settings.pass_deadline_s, watch)
     answers = replace(answers, latency_ms=round(1_000 * (time.monotonic() - started)))
-    problems.extend(_troubles(judge, answers))
+    problems.extend(_troubles(judge, answers, key_names(bench.settings)))
     new = {
         exchange.ordinal: verdict
         for exchange in asked
@@ -153,10 +153,11 @@ def _ask(transcript: Transcript, standing: Mapping[str, Exchange], bench: Bench,
     return Judged({**verdicts, **new}, answers, failed=not new, partial=partial, problems=tuple(problems))
 
 
-def _troubles(judge: Judge, answers: Answers) -> list[str]:
-    """What went wrong, in words, with what stood behind it."""
-    behind = f" ({', '.join(answers.details)})" if answers.details else ""
-    troubles = [f"{judge.name} {_WORDS.get(code, 'failed')}{behind}" for code in sorted(set(answers.errors))]
+def _troubles(judge: Judge, answers: Answers, keys: str) -> list[str]:
+    """What went wrong, in words, with what stood behind it; `keys` are the variables that may hold a key."""
+    behind = f": {', '.join(answers.details)}" if answers.details else ""
+    words = [_WORDS.get(code, "failed").format(keys=keys) for code in sorted(set(answers.errors))]
+    troubles = [f"{judge.name} {word}{behind}" for word in words]
     return [*troubles, f"{judge.name} {_DECLINED[answers.declined]}"] if answers.declined else troubles
 
 

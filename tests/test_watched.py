@@ -358,7 +358,10 @@ def test_with_the_circuit_open_the_lexical_judge_answers_and_it_is_said(server: 
     receipt = prune(store, 3).receipt
 
     assert [(one.outcome, one.judge) for one in failed] == [("judge_failed", "jev")] * 3
-    assert "jev has no key, a refused one or no credit (HTTP 401 authentication_error)" in failed[0].problems
+    assert (
+        "jev has no key, a refused one or no credit (TYPESAFE_API_KEY or JEV_API_KEY): HTTP 401 authentication_error"
+        in failed[0].problems
+    )
     assert (receipt.judge, receipt.requests, len(server.requests)) == ("lexical", 0, asked)
     assert receipt.outcome != "judge_failed"
     assert {decision.judge for decision in receipt.decisions} == {"lexical"}
