@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 import respx
-from judge_samples import QUARTER, a_request, judge_at, questions
+from judge_samples import CRITERIA, QUARTER, a_request, judge_at, questions
 from pydantic import SecretStr
 from system_one_server import KEY, MODES, SystemOneServer
 
@@ -234,6 +234,20 @@ def test_pairs_stay_together_and_items_follow_their_questions() -> None:
     assert parts[0].state == {"goal": "g", "items": [{"id": "t1"}, note, "loose"]}
     assert parts[1].state == {"goal": "g", "items": [{"id": "t2"}, {"id": "t3"}, note, "loose"]}
     assert parts[0].goal == "local"
+
+
+def test_a_list_of_turns_is_parted_like_one_of_items() -> None:
+    asked = tuple(Question(f"T{n}", "choice", "Which?", CRITERIA) for n in (3, 4))
+    state = {"context": "how", "turns": [{"id": "T3", "text": "a"}, {"id": "T4", "text": "b"}], "lines": ["x", "y"]}
+
+    parts = split(Request(state, asked))
+
+    assert parts is not None
+    assert [part.state["turns"] for part in parts if isinstance(part.state, dict)] == [
+        [{"id": "T3", "text": "a"}],
+        [{"id": "T4", "text": "b"}],
+    ]
+    assert all(part.state["lines"] == ["x", "y"] for part in parts if isinstance(part.state, dict))
 
 
 @pytest.mark.parametrize("state", ["text", {"items": "text"}, {"goal": "g"}])

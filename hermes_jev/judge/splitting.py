@@ -19,7 +19,7 @@ _CUT = " … (cut) … "
 _EXPLAINS = "context"
 """The part of a state that says how to read the rest."""
 
-_SUBJECT = re.compile(r"([a-z]+[0-9]+)(?:_(?:call|output))?")
+_SUBJECT = re.compile(r"([A-Za-z]+[0-9]+)(?:_(?:call|output))?")
 
 
 def within(request: Request, limits: Limits) -> Iterator[Request]:
@@ -45,8 +45,8 @@ def split(request: Request) -> tuple[Request, Request] | None:
     """Two requests with half of the subjects each, or None for a single subject.
 
     The questions `t7_call` and `t7_output` have one subject, t7, and stay together; any other question is its own.
-    Where the state is a mapping with a list under "items", an item with the id of a subject goes only where that
-    subject is asked about. Questions must therefore name items by id, not by their place in the list.
+    Of the lists in a state that is a mapping, an entry with the id of a subject ("t7", "m12") goes only where that
+    subject is asked about. Questions must therefore name entries by id, not by their place in the list.
     """
     subjects = list(dict.fromkeys(_subject(question.id) for question in request.questions))
     if len(subjects) < 2:
@@ -76,9 +76,13 @@ def _trimmed(value: Any) -> Any:
 def _only(request: Request, subjects: set[str]) -> Request:
     questions = tuple(question for question in request.questions if _subject(question.id) in subjects)
     state = request.state
-    if isinstance(state, Mapping) and isinstance(state.get("items"), list):
-        state = {**state, "items": [item for item in state["items"] if _belongs(item, subjects)]}
+    if isinstance(state, Mapping):
+        state = {name: _of_subjects(part, subjects) for name, part in state.items()}
     return replace(request, state=state, questions=questions)
+
+
+def _of_subjects(part: Any, subjects: set[str]) -> Any:
+    return [entry for entry in part if _belongs(entry, subjects)] if isinstance(part, list) else part
 
 
 def _belongs(item: Any, subjects: set[str]) -> bool:
