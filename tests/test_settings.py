@@ -37,6 +37,7 @@ WRONG: dict[str, list[Any]] = {
     "concurrency": [0, 65, "x", True],
     "items_per_request": [0, 33, "x", True],
     "max_candidates": [0, "x", True],
+    "egress": ["on", "", None, 5, True],
     "store_dir": [5, None],
     "receipts": ["perhaps", None, 7],
 }
@@ -78,6 +79,7 @@ def test_the_defaults() -> None:
         "concurrency": 8,
         "items_per_request": 32,
         "max_candidates": 256,
+        "egress": "redacted",
         "store_dir": "",
         "receipts": True,
     }
@@ -266,3 +268,7 @@ def test_a_folder_of_nobody_is_refused() -> None:
 def test_a_list_may_be_written_as_json_or_with_commas_anywhere(value: str) -> None:
     for source in (environment_source({"HERMES_JEV_PROTECTED_TOOLS": value}), Source("x", {"protected_tools": value})):
         assert resolve([source], strict=True).settings.protected_tools == ("a", "b")
+
+
+def test_off_without_quotes_in_yaml_is_off() -> None:
+    assert Settings.model_validate({"egress": False}).egress == "off"
