@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
@@ -31,7 +31,7 @@ SEEN_INPUT_CHARS = 200
 HEAD_CHARS = 400
 TAIL_CHARS = 300
 FACT_CHARS = 300
-REACH = 4_000
+REACH = 3_000
 """Characters at each end of an output in which the lines of fact are looked for."""
 
 _EVENTS = 24
@@ -60,8 +60,8 @@ class Subject:
     """What a description is about: the conversation, what the human wants, and a topic to favour."""
 
     transcript: Transcript
-    goal: str
-    focus: str
+    goal: str = field(repr=False)
+    focus: str = field(repr=False)
 
 
 @dataclass(frozen=True)

@@ -6,21 +6,45 @@ A line is worth what it shows, and one of each shape is enough: lines that diffe
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 LINE_CHARS = 200
 """Longer lines are passed over: one would take the place of all others."""
 
-_SIGNS: tuple[tuple[int, re.Pattern[str]], ...] = (
-    (4, re.compile(r"\b(?:\w*error|\w*exception|fail(?:ed|ure|ures|s)?|fatal|panic|traceback|denied)\b|✗|❌", re.I)),
-    (3, re.compile(r"\bexit(?:ed)?[ _](?:code|status)\b|\bnot found\b|\bno such\b|\bwarn(?:ing)?\b|\bassert", re.I)),
-    (2, re.compile(r"[\w/.-]+\.[a-z]{1,5}:\d+|\bline \d+\b")),
-    (2, re.compile(r"\b(?=[0-9a-f-]*\d)(?=[0-9a-f-]*[a-f])[0-9a-f][0-9a-f-]{6,63}\b|\b[A-Z]{2,8}-\d+\b|#\d{3,}")),
-    (1, re.compile(r"(?:[\w.@+-]+/)+[\w.@+-]+|\bhttps?://")),
-    (1, re.compile(r"^\s*(?:async )?(?:def|class|func|function|fn|const|let|export|interface|type|struct)\s+\w")),
-    (1, re.compile(r"^\s*[\w.\"' -]{2,40}\s*[:=]\s*\S")),
+
+class _Sign(NamedTuple):
+    """What a line may show, and what that is worth. One of `hints` stands in every line that does; it is looked for
+    first, since that is cheap."""
+
+    worth: int
+    hints: tuple[str, ...]
+    form: re.Pattern[str]
+
+
+_SIGNS = (
+    _Sign(
+        4,
+        ("error", "exception", "fail", "fatal", "panic", "traceback", "denied", "✗", "❌"),
+        re.compile(r"\w*error\b|\w*exception\b|\bfail(?:ed|ure|ures|s)?\b|\b(?:fatal|panic|traceback|denied)\b|✗|❌"),
+    ),
+    _Sign(
+        3,
+        ("exit", "not found", "no such", "warn", "assert"),
+        re.compile(r"\bexit(?:ed)?[ _](?:code|status)\b|\bnot found\b|\bno such\b|\bwarn(?:ing)?\b|\bassert"),
+    ),
+    _Sign(2, (":", "line "), re.compile(r"\.[a-z]{1,5}:\d|\bline \d")),
+    _Sign(1, ("/",), re.compile(r"\w/\w|://")),
+    _Sign(
+        1,
+        ("def ", "class ", "func", "fn ", "const ", "export ", "interface ", "struct "),
+        re.compile(r"(?:async )?(?:def|class|func|function|fn|const|export|interface|struct)\s+\w"),
+    ),
+    _Sign(1, (":", "="), re.compile(r"[\w.\"' -]{2,40}?[:=]\s*\S")),
 )
-_DIGITS = re.compile(r"\d+")
+_ID = re.compile(r"\b[0-9a-f]{7,64}\b|\b[0-9a-f]{8}-[0-9a-f]{4}-|\b[A-Z]{2,8}-\d|#\d{3}")
+_ID_WORTH = 2
+_NO_DIGITS = dict.fromkeys(range(ord("0"), ord("9") + 1))
 
 
 class _Line(NamedTuple):
@@ -32,19 +56,34 @@ class _Line(NamedTuple):
 def fact_lines(text: str, budget: int) -> list[str]:
     """Whole lines of `text`, in order, that together hold at most `budget` characters; the most telling ones, and of
     equals the last."""
-    best: dict[str, _Line] = {}
-    for place, line in enumerate(text.splitlines()):
-        words = line.strip()
-        if not words or len(words) > LINE_CHARS:
-            continue
-        worth = sum(weight for weight, sign in _SIGNS if sign.search(words))
-        shape = _DIGITS.sub("0", words)
-        if worth and shape not in best:
-            best[shape] = _Line(worth, place, words)
     chosen: list[_Line] = []
     left = budget
-    for found in sorted(best.values(), key=lambda found: (-found.worth, -found.place)):
+    for found in sorted(_found(text), key=lambda found: (-found.worth, -found.place)):
         if len(found.text) <= left:
             chosen.append(found)
             left -= len(found.text)
     return [found.text for found in sorted(chosen, key=lambda found: found.place)]
+
+
+def _found(text: str) -> Iterator[_Line]:
+    """The lines that show something, one of each shape."""
+    shapes: set[str] = set()
+    for place, line in enumerate(text.splitlines()):
+        words = line.strip()
+        if not words or len(words) > LINE_CHARS:
+            continue
+        shape = words.translate(_NO_DIGITS)
+        if shape in shapes:
+            continue
+        shapes.add(shape)
+        if worth := _worth(words, has_digits=shape != words):
+            yield _Line(worth, place, words)
+
+
+def _worth(words: str, *, has_digits: bool) -> int:
+    low = words.lower()
+    worth = _ID_WORTH if has_digits and _ID.search(words) else 0
+    for sign in _SIGNS:
+        if any(hint in low for hint in sign.hints) and sign.form.search(low):
+            worth += sign.worth
+    return worth

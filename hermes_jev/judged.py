@@ -56,10 +56,10 @@ class Bench:
     store: Store
     settings: Settings
     gate: Gate
-    goal: str
-    focus: str
-    actions: tuple[str, ...]
-    task: str = ""
+    goal: str = field(repr=False)
+    focus: str = field(repr=False)
+    actions: tuple[str, ...] = field(repr=False)
+    task: str = field(default="", repr=False)
 
     def cache(self, judge: Judge) -> VerdictCache:
         """The stored verdicts of this judge."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .errors import StoreError
 from .judge import Judge
@@ -37,8 +37,8 @@ class VerdictCache:
     store: Store
     settings: Settings
     judge: Judge
-    goal: str
-    direction: str
+    goal: str = field(repr=False)
+    direction: str = field(repr=False)
 
     @property
     def goal_hash(self) -> str:

@@ -47,9 +47,9 @@ class Question:
 
     transcript: Transcript
     asked: Sequence[Exchange]
-    goal: str
-    focus: str
-    actions: tuple[str, ...]
+    goal: str = field(repr=False)
+    focus: str = field(repr=False)
+    actions: tuple[str, ...] = field(repr=False)
 
 
 def fit_local(what: Question) -> Fitted:
