@@ -6,7 +6,7 @@ A line is worth what it shows, and one of each shape is enough: lines that diffe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 LINE_CHARS = 200
@@ -14,8 +14,7 @@ LINE_CHARS = 200
 
 
 class _Sign(NamedTuple):
-    """What a line may show, and what that is worth. One of `hints` stands in every line that does; it is looked for
-    first, since that is cheap."""
+    """What a line may show, and what that is worth. Only a text in which one of `hints` stands is searched for it."""
 
     worth: int
     hints: tuple[str, ...]
@@ -40,7 +39,7 @@ _SIGNS = (
         ("def ", "class ", "func", "fn ", "const ", "export ", "interface ", "struct "),
         re.compile(r"(?:async )?(?:def|class|func|function|fn|const|export|interface|struct)\s+\w"),
     ),
-    _Sign(1, (":", "="), re.compile(r"[\w.\"' -]{2,40}?[:=]\s*\S")),
+    _Sign(1, ("=", ": "), re.compile(r"^[\w.\"' -]{2,40}[:=]\s*\S")),
 )
 _ID = re.compile(r"\b[0-9a-f]{7,64}\b|\b[0-9a-f]{8}-[0-9a-f]{4}-|\b[A-Z]{2,8}-\d|#\d{3}")
 _ID_WORTH = 2
@@ -68,6 +67,8 @@ def fact_lines(text: str, budget: int) -> list[str]:
 def _found(text: str) -> Iterator[_Line]:
     """The lines that show something, one of each shape."""
     shapes: set[str] = set()
+    low = text.lower()
+    signs = [sign for sign in _SIGNS if any(hint in low for hint in sign.hints)]
     for place, line in enumerate(text.splitlines()):
         words = line.strip()
         if not words or len(words) > LINE_CHARS:
@@ -76,14 +77,11 @@ def _found(text: str) -> Iterator[_Line]:
         if shape in shapes:
             continue
         shapes.add(shape)
-        if worth := _worth(words, has_digits=shape != words):
+        if worth := _worth(words, signs, has_digits=shape != words):
             yield _Line(worth, place, words)
 
 
-def _worth(words: str, *, has_digits: bool) -> int:
+def _worth(words: str, signs: Sequence[_Sign], *, has_digits: bool) -> int:
     low = words.lower()
     worth = _ID_WORTH if has_digits and _ID.search(words) else 0
-    for sign in _SIGNS:
-        if any(hint in low for hint in sign.hints) and sign.form.search(low):
-            worth += sign.worth
-    return worth
+    return worth + sum(sign.worth for sign in signs if sign.form.search(low))
