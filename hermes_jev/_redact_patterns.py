@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ._redact_values import interpolates, is_opaque, looks_random
+from ._redact_values import interpolates, is_dense, is_opaque, looks_random
 
 Span = tuple[int, int]
 
@@ -170,6 +170,23 @@ def _discord(text: str) -> Iterator[Span]:
     for match in _DISCORD.finditer(text):
         if match.group().lower() != match.group():
             yield match.span()
+
+
+# What a tool writes where it left out the middle of an output, and the unbroken run after it: the rest of a key, whose
+# beginning is in front of the mark, has no form of its own.
+_CUT_OUT = re.compile(
+    r"(?i)\[[^\]\n]{0,120}(?:truncated|omitted)[^\]\n]{0,120}\][ .…]{0,5}(?:\s|\\{1,8}[nr]){0,8}"
+    r"(?P<s>[^\s\"'\\]{8,4096})"
+)
+
+
+def _after_a_cut(text: str) -> Iterator[Span]:
+    if "runcated" not in text and "mitted" not in text and "TRUNCATED" not in text and "OMITTED" not in text:
+        return
+    for match in _CUT_OUT.finditer(text):
+        rest = match["s"]
+        if is_dense(rest) or (looks_random(rest) and rest.lower() != rest != rest.upper()):
+            yield match.span("s")
 
 
 _MANIFEST = re.compile(r"""(?:\b|(?<=\\[nrt]))kind[\\"']*:[ \t]*[\\"']*Secret\b""")
@@ -335,5 +352,6 @@ def by_shape(text: str) -> Iterator[Span]:
     yield from _telegram(text)
     yield from _discord(text)
     yield from _manifests(text)
+    yield from _after_a_cut(text)
     yield from _cards(text)
     yield from _urls(text)

@@ -218,6 +218,19 @@ def test_the_hosts_redactor_sees_a_secret_before_it_is_cut() -> None:
             assert not [secret[n : n + 12] for n in range(len(secret) - 11) if secret[n : n + 12] in seen], (place, at)
 
 
+@pytest.mark.parametrize("name", ["openai", "openai project", "github", "google", "stripe", "system one", "aws secret"])
+@pytest.mark.parametrize("mark", ["\n\n... [OUTPUT TRUNCATED - 900 chars omitted] ...\n\n", "[truncated]"])
+def test_a_key_that_a_tool_cut_in_two_before(name: str, mark: str) -> None:
+    """The transcript holds two halves: the first has its form or its name, the second stands behind the mark."""
+    kind = KINDS[name]
+    at = kind.text.index(kind.secret) + len(kind.secret) // 2
+    halves = f"{kind.text[:at]}{mark}{kind.text[at:]}"
+    for output in (f"{text(900)}\n{halves}\n{text(900)}", json.dumps({"output": f"{text(900)}\n{halves}\n"})):
+        (request,) = fit(question_with("output", output), Gate(), 32).requests
+        found = leaked(kind.secret, json.dumps(request.state, ensure_ascii=False))
+        assert found == [], output[880:1200]
+
+
 # --- the corpus itself --------------------------------------------------------------------------------------------
 
 
