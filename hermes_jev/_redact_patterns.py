@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ._redact_values import interpolates, is_opaque, looks_random
+from ._redact_values import interpolates, is_dense, is_opaque, looks_random
 
 Span = tuple[int, int]
 
@@ -39,6 +39,7 @@ def _dense(tail: str, least: int) -> str:
 _CUT = r"(?=\.\.\.|…|\Z)"  # what a text ends with that was cut off
 _RUN = r"A-Za-z0-9_\-"
 _SAID = r"[ \t]{0,4}(?:[:：=]|是|为|は)[ \t]{0,4}[\"'`]?(?P<s>[^\s\"'`，。、,;\\]{3,})"
+_END_OF_LINE = r"(?:\s|\\{1,8}[rn])+"
 _KEYS: tuple[tuple[str, str], ...] = (
     # model providers
     ("sk-", _edged("sk-", rf"(?:(?:proj|ant|or|svcacct|admin|lf)-[{_RUN}]{{3,}}|{_mixed(_RUN, 12)})")),
@@ -71,6 +72,16 @@ _KEYS: tuple[tuple[str, str], ...] = (
     ("sntry", r"sntry[su]_[A-Za-z0-9_+/=\-]{12,}"),
     ("glsa_", r"glsa_\w{12,}"),
     ("sbp_", r"sbp_[a-f0-9]{16,}"),
+    ("glc_", r"glc_eyJ[A-Za-z0-9+/=]{6,}"),
+    ("NR", _edged("NR", r"(?:AK|JS|AL|II|IQ|RA|BR)-[A-Za-z0-9]{8,}")),
+    ("nfp_", rf"nfp_{_mixed('A-Za-z0-9', 12)}"),
+    ("fm", rf"fm[12][a-z]?_{_mixed('A-Za-z0-9+/=_-', 12)}"),
+    ("dp.", _edged("dp.", rf"(?:pt|st|ct|sa|scim|audit)\.(?:[A-Za-z0-9_]+\.)?{_mixed('A-Za-z0-9', 12)}")),
+    ("pscale_", rf"pscale_(?:tkn|pw|oauth)_[{_RUN}.]{{6,}}"),
+    ("HRKU-", rf"HRKU-[{_RUN}]{{8,}}"),
+    ("sl.", _edged("sl.", rf"(?:u\.)?(?=[a-z]{{0,63}}[A-Z0-9])[{_RUN}]{{40,}}")),
+    (".atlasv1.", rf"[A-Za-z0-9]{{0,20}}\.atlasv1\.[{_RUN}]{{3,}}"),
+    ("pat", _edged("pat", r"[A-Za-z0-9]{14}\.[a-f0-9]{6,}")),
     # clouds
     ("AKIA", r"AKIA[A-Z0-9]{8,}"),
     ("ASIA", r"ASIA(?:(?=[A-Z]{0,15}[0-9])[A-Z0-9]{6,}|[A-Z0-9]{16})"),
@@ -80,6 +91,7 @@ _KEYS: tuple[tuple[str, str], ...] = (
     ("GOCSPX-", rf"GOCSPX-[{_RUN}]{{6,}}"),
     # messaging, mail, payment, others
     ("xox", rf"xox[a-z]-[{_RUN}]{{6,}}"),
+    ("SK", _edged("SK", r"[a-f0-9]{32}(?![A-Za-z0-9])")),
     ("xapp-", rf"xapp-[{_RUN}]{{6,}}"),
     ("hooks.slack.com/", r"hooks\.slack\.com/(?P<s>(?:services|workflows|triggers)/[\w/\-]{6,})"),
     ("/api/webhooks/", r"/api/webhooks/(?P<s>\d{5,}/[\w\-]{6,})"),
@@ -104,6 +116,9 @@ _KEYS: tuple[tuple[str, str], ...] = (
     ("eyJ", rf"eyJ[{_RUN}]{{6,}}(?:\.[{_RUN}]+){{0,4}}"),
     # password hashes
     ("$2", r"\$2[abxy]\$[0-9]{2}\$[./A-Za-z0-9]{6,}"),
+    ("$apr1$", r"\$apr1\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{12,}"),
+    ("$1$", r"\$1\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{12,}"),
+    ("$5$", r"\$5\$(?:rounds=[0-9]+\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{20,}"),
     ("$6$", r"\$6\$(?:rounds=[0-9]+\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{20,}"),
     ("$y$", r"\$y\$[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9$]{20,}"),
     ("$argon2", r"\$argon2(?:id|i|d)\$[A-Za-z0-9+/=,$]{20,}"),
@@ -115,6 +130,9 @@ _KEYS: tuple[tuple[str, str], ...] = (
     ("mysql", r"mysql(?:dump|admin|import)?\b[^\n|;]{0,400}?\s-p\\*[\"']?(?P<s>[^\s\"'\\]+)"),
     ("redis-cli", r"redis-cli\b[^\n|;]{0,400}?\s-a\s+\\*[\"']?(?P<s>[^\s\"'\\]+)"),
     (" login", r" login\b[^\n|;]{0,400}?\s-p\s*\\*[\"']?(?P<s>[^\s\"'\\]+)"),
+    (":5432:", r":5432:[^\s:]{1,80}:[^\s:]{1,80}:(?P<s>[^\s:\"'\\]{4,})"),
+    # a PuTTY key's private lines
+    ("Private-Lines:", rf"Private-Lines: ?[0-9]+{_END_OF_LINE}(?P<s>(?:[A-Za-z0-9+/=]{{10,}}(?:{_END_OF_LINE}|\Z))+)"),
     ("pass:", r"pass:(?<=[\s=]pass:)(?P<s>[^\s\"'\\]{4,})"),
 )
 _TABLE = tuple((literal, re.compile(pattern, re.ASCII)) for literal, pattern in _KEYS)
@@ -142,6 +160,52 @@ def _telegram(text: str) -> Iterator[Span]:
         tail = match.group()[2:]
         if number and tail.lower() != tail:
             yield match.start() + 1 - number.end(), match.end()
+
+
+# A bot's number in base64, a time stamp, a signature.
+_DISCORD = re.compile(rf"[MNO][A-Za-z0-9]{{23,27}}\.[{_RUN}]{{6}}\.[{_RUN}]{{12,}}")
+
+
+def _discord(text: str) -> Iterator[Span]:
+    for match in _DISCORD.finditer(text):
+        if match.group().lower() != match.group():
+            yield match.span()
+
+
+# What a tool writes where it left out the middle of an output, and the unbroken run after it: the rest of a key, whose
+# beginning is in front of the mark, has no form of its own.
+_CUT_OUT = re.compile(
+    r"(?i)\[[^\]\n]{0,120}(?:truncated|omitted)[^\]\n]{0,120}\][ .…]{0,5}(?:\s|\\{1,8}[nr]){0,8}"
+    r"(?P<s>[^\s\"'\\]{8,4096})"
+)
+
+
+def _after_a_cut(text: str) -> Iterator[Span]:
+    if "runcated" not in text and "mitted" not in text and "TRUNCATED" not in text and "OMITTED" not in text:
+        return
+    for match in _CUT_OUT.finditer(text):
+        rest = match["s"]
+        if is_dense(rest) or (looks_random(rest) and rest.lower() != rest != rest.upper()):
+            yield match.span("s")
+
+
+_MANIFEST = re.compile(r"""(?:\b|(?<=\\[nrt]))kind[\\"']*:[ \t]*[\\"']*Secret\b""")
+_MANIFEST_DATA = re.compile(r"""(?:\b|(?<=\\[nrt]))(?:data|stringData)[\\"']*:(?=[\s\\{])""")
+_MANIFEST_ENTRY = re.compile(
+    r"""(?:[\s{,"']|\\{1,8}[nr"'])*(?P<name>[\w.\-]+)[\\"']*:[ \t]*[\\"']*(?P<s>[^\s"'\\,{}|>]{3,})[\\"',]*"""
+)
+_MANIFEST_FRAME = frozenset(("apiVersion", "kind", "metadata", "type", "immutable"))
+
+
+def _manifests(text: str) -> Iterator[Span]:
+    """The values of a Kubernetes secret: base64, so they look like nothing, under names of any kind."""
+    if "Secret" not in text or _MANIFEST.search(text) is None:
+        return
+    for data in _MANIFEST_DATA.finditer(text):
+        entry = _MANIFEST_ENTRY.match(text, data.end())
+        while entry is not None and entry["name"] not in _MANIFEST_FRAME:
+            yield entry.span("s")
+            entry = _MANIFEST_ENTRY.match(text, entry.end())
 
 
 _CARD = re.compile(
@@ -286,5 +350,8 @@ def by_shape(text: str) -> Iterator[Span]:
     yield from _pem(text)
     yield from _by_prefix(text)
     yield from _telegram(text)
+    yield from _discord(text)
+    yield from _manifests(text)
+    yield from _after_a_cut(text)
     yield from _cards(text)
     yield from _urls(text)

@@ -22,6 +22,7 @@ from .egress import gate
 from .errors import ConfigError, StoreError
 from .job import Job, Pruned
 from .judge import Judge, Lexical, Silent, judge_of, key_names, spent_today
+from .judged import OFF
 from .pins import EXPAND_TOOL
 from .policy import Cuts, prompt_room, should_compact
 from .prune import run
@@ -345,6 +346,9 @@ class JevEngine(ContextEngine):
         except ConfigError as error:
             self._say(f"the judge cannot be reached: {error}")
             return Silent(code="bad_request")
+        if self._settings.egress == "off" and not judge.local:
+            self._say(OFF, logging.INFO)
+            return Lexical()
         if self._settings.judge == "auto" and isinstance(judge, Lexical):
             self._say(f"no key for Jev ({key_names(self._settings)}): the lexical judge decides", logging.INFO)
         if isinstance(judge, Silent):

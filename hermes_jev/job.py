@@ -35,8 +35,8 @@ class Job:
     store: Store
     gate: Gate = field(default_factory=Gate)
     session: str | None = None
-    task: str | None = None
-    focus: str = ""
+    task: str | None = field(default=None, repr=False)
+    focus: str = field(default="", repr=False)
     window: int | None = None
     used: int | None = None
     forced: bool = False

@@ -1,37 +1,36 @@
 """Get a verdict for each candidate: from the store, else from the judge, else from the embedded one when it is urgent.
 
-Equal exchanges are asked about once. A verdict that is stored for the same content, wording, goal and judge is not
-asked again until the session has moved on by 20 calls.
+Equal exchanges are asked about once, and what still stands of earlier passes (`verdict_cache`) is not asked again. What
+may leave the machine is the setting `egress`: with `off` the embedded judge answers; with `metadata` a remote judge is
+told no content, so what it says can only keep: a result may go when the embedded judge, which reads it, agrees.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from . import window
+from .described import COUNTS
 from .egress import Gate
-from .errors import StoreError
 from .judge import Answer, Answers, Judge, Lexical, ask_watched, key_names, limits_of, watch_of
 from .policy import Verdict
-from .questions import VERSION, question_ids
+from .questions import question_ids
 from .settings import Settings
 from .store import Store, StoredVerdict
 from .transcript import Exchange, Transcript
+from .usage import learn, token_factor
+from .verdict_cache import ASK_AGAIN_CALLS, PUT_OFF, VerdictCache
 
-PUT_OFF = "put off"
-"""Stage of a row that says: there were more candidates than one pass asks about. It holds until the session goes on,
-so that a second pass over the same conversation asks nothing."""
+__all__ = ["ASK_AGAIN_CALLS", "PUT_OFF", "Bench", "Judged", "judged"]
 
+OFF = "egress is off: nothing is sent, and the lexical judge decides"
 TRIMMED = "trimmed"
 """Stage of a verdict on a call whose texts were cut once more, to 200 characters of head and 100 of tail, since the
 service found even one call too long."""
 
-ASK_AGAIN_CALLS = 20
-"""A stored verdict is asked again once this many further calls are completed: needs change as work goes on."""
+METADATA = "egress is metadata: no text is sent, and a result goes only if the lexical judge agrees"
 
 _WORDS = {
     "auth": "has no key, a refused one or no credit ({keys})",
@@ -69,19 +68,23 @@ class Bench:
     store: Store
     settings: Settings
     gate: Gate
-    goal: str
-    focus: str
-    actions: tuple[str, ...]
+    goal: str = field(repr=False)
+    focus: str = field(repr=False)
+    actions: tuple[str, ...] = field(repr=False)
+    task: str = field(default="", repr=False)
+
+    def cache(self, judge: Judge) -> VerdictCache:
+        """The stored verdicts of this judge."""
+        return VerdictCache(self.store, self.settings, judge, self.goal, f"{self.task}\0{self.focus}")
 
     @property
     def goal_hash(self) -> str:
-        """Of goal and focus together: another goal is another question."""
-        return hashlib.sha256(f"{self.goal}\0{self.focus}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        """Of goal, task and focus together: another one is another question."""
+        return self.cache(self.judge).goal_hash
 
     def key(self, content: str, judge: Judge) -> str:
         """The verdict cache's key."""
-        parts = json.dumps([content, VERSION, self.goal_hash, judge.name, judge.version])
-        return hashlib.sha256(parts.encode()).hexdigest()
+        return self.cache(judge).key(content)
 
 
 def judged(
@@ -89,16 +92,16 @@ def judged(
 ) -> Judged:
     """Verdicts for the candidates. `contents` maps ordinals to content hashes. Never raises for judge or store."""
     standing = {contents[exchange.ordinal]: exchange for exchange in candidates}
-    first = _ask(transcript, standing, bench, bench.judge)
-    if first.failed and (urgent or first.answers.declined in _STANDS_IN) and not bench.judge.local:
-        silent = {content: exchange for content, exchange in standing.items() if exchange.ordinal not in first.verdicts}
-        second = _ask(transcript, silent, bench, Lexical())
-        first = replace(
-            second,
-            verdicts={**second.verdicts, **first.verdicts},
-            answers=_joined(first.answers, second.answers),
-            problems=(*first.problems, f"{bench.judge.name} did not answer; the lexical judge stood in"),
-        )
+    egress, judge = bench.settings.egress, bench.judge
+    if egress == "off" and not judge.local:
+        first = _ask(transcript, standing, bench, Lexical())
+        first = replace(first, problems=(OFF, *first.problems))
+    else:
+        first = _ask(transcript, standing, bench, judge)
+        if egress == "metadata" and not judge.local:
+            first = _agreed(first, transcript, standing, bench)
+        if first.failed and (urgent or first.answers.declined in _STANDS_IN) and not judge.local:
+            first = _stood_in(first, transcript, standing, bench)
     spread = {
         exchange.ordinal: first.verdicts[standing[contents[exchange.ordinal]].ordinal]
         for exchange in candidates
@@ -107,30 +110,48 @@ def judged(
     return replace(first, verdicts=spread)
 
 
+def _stood_in(first: Judged, transcript: Transcript, standing: Mapping[str, Exchange], bench: Bench) -> Judged:
+    """The embedded judge's verdicts where the judge gave none."""
+    silent = {content: exchange for content, exchange in standing.items() if exchange.ordinal not in first.verdicts}
+    second = _ask(transcript, silent, bench, Lexical())
+    return replace(
+        second,
+        verdicts={**second.verdicts, **first.verdicts},
+        answers=_joined(first.answers, second.answers),
+        problems=(*first.problems, f"{bench.judge.name} did not answer; the lexical judge stood in"),
+    )
+
+
+def _agreed(first: Judged, transcript: Transcript, standing: Mapping[str, Exchange], bench: Bench) -> Judged:
+    """Of what a judge said without seeing a text and what the embedded one says of the whole: the higher."""
+    seen = {content: exchange for content, exchange in standing.items() if exchange.ordinal in first.verdicts}
+    second = _ask(transcript, seen, bench, Lexical())
+    verdicts = {
+        ordinal: replace(verdict, call=_higher(verdict.call, other.call), output=_higher(verdict.output, other.output))
+        for ordinal, verdict in first.verdicts.items()
+        if (other := second.verdicts.get(ordinal)) is not None
+    }
+    return replace(first, verdicts=verdicts, problems=(*first.problems, METADATA, *second.problems))
+
+
+def _higher(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else max(one, other)
+
+
 def _ask(transcript: Transcript, standing: Mapping[str, Exchange], bench: Bench, judge: Judge) -> Judged:
     """What one judge says of the exchanges (by content hash): what the store holds, and its answers about the rest."""
     calls = len(transcript.completed)
     problems: list[str] = []
-    keys = {exchange.ordinal: bench.key(content, judge) for content, exchange in standing.items()}
-    stored = _stored(bench, keys, calls, problems)
+    cache = bench.cache(judge)
+    stored = cache.standing(standing, calls, problems)
     verdicts = {
-        ordinal: Verdict(row.call, row.output, row.stage, row.judge, cached=True)
-        for ordinal, row in stored.items()
+        standing[content].ordinal: Verdict(row.call, row.output, row.stage, row.judge, cached=True)
+        for content, row in stored.items()
         if row.stage != PUT_OFF
     }
-    rest = [exchange for exchange in standing.values() if exchange.ordinal not in stored]
-    rest.sort(key=lambda exchange: (-exchange.size, exchange.ordinal))
-    # The limit is one of cost; a judge inside this process has none.
-    limit = len(rest) if judge.local else bench.settings.max_candidates
-    asked, put_off = rest[:limit], rest[limit:]
-    if put_off:
-        problems.append(f"{len(put_off)} results were not asked about: one pass asks about the largest {len(asked)}")
-    what = window.Question(transcript, asked, bench.goal, bench.focus, bench.actions)
-    fitted = (
-        window.fit_local(what)
-        if judge.local
-        else window.fit(what, bench.gate, bench.settings.items_per_request, limits_of(judge))
-    )
+    rest = {exchange.ordinal: content for content, exchange in standing.items() if content not in stored}
+    asked, put_off = _chosen([standing[content] for content in rest.values()], judge, bench, problems)
+    fitted = _fitted(window.Question(transcript, asked, bench.goal, bench.focus, bench.actions), judge, bench)
     problems.extend(sorted({f"not asked: {why}" for why in fitted.unsent.values()}))
     if not fitted.requests:
         return Judged(verdicts, Answers(judge=judge.name, model=judge.version), problems=tuple(problems))
@@ -146,9 +167,10 @@ def _ask(transcript: Transcript, standing: Mapping[str, Exchange], bench: Bench,
     }
     if not new and not answers.errors and not answers.declined:
         problems.append(f"{judge.name} gave no answer that can be used")
-    rows = {keys[n]: StoredVerdict(v.call, v.output, v.stage, calls, v.judge) for n, v in new.items()}
-    rows |= {keys[e.ordinal]: StoredVerdict(None, None, PUT_OFF, calls, judge.name) for e in put_off}
-    _save(bench, rows, problems)
+    rows = {rest[n]: StoredVerdict(v.call, v.output, v.stage, calls, v.judge) for n, v in new.items()}
+    cache.save(rows, [rest[exchange.ordinal] for exchange in put_off], calls, problems)
+    if not judge.local:
+        learn(bench.store, judge, fitted, answers)
     partial = bool(new) and len(new) < len(asked) - len(fitted.unsent)
     return Judged({**verdicts, **new}, answers, failed=not new, partial=partial, problems=tuple(problems))
 
@@ -161,29 +183,38 @@ def _troubles(judge: Judge, answers: Answers, keys: str) -> list[str]:
     return [*troubles, f"{judge.name} {_DECLINED[answers.declined]}"] if answers.declined else troubles
 
 
-def _stored(bench: Bench, keys: Mapping[int, str], calls: int, problems: list[str]) -> dict[int, StoredVerdict]:
-    """The rows that still stand, by ordinal; a store that cannot be read holds none."""
-    try:
-        rows = bench.store.verdicts(list(keys.values()))
-    except StoreError as error:
-        problems.append(f"verdicts not read: {error}")
-        return {}
-    return {ordinal: rows[key] for ordinal, key in keys.items() if key in rows and _holds(rows[key], calls)}
+def _chosen(
+    rest: list[Exchange], judge: Judge, bench: Bench, problems: list[str]
+) -> tuple[list[Exchange], list[Exchange]]:
+    """What is asked about, largest first, and what is put off. The limit is one of cost; a judge inside this process
+    has none."""
+    rest = sorted(rest, key=lambda exchange: (-exchange.size, exchange.ordinal))
+    limit = len(rest) if judge.local else bench.settings.max_candidates
+    if len(rest) > limit:
+        problems.append(f"{len(rest) - limit} results were not asked about: one pass asks about the largest {limit}")
+    return rest[:limit], rest[limit:]
 
 
-def _save(bench: Bench, rows: Mapping[str, StoredVerdict], problems: list[str]) -> None:
-    try:
-        bench.store.save_verdicts(rows)
-    except StoreError as error:
-        problems.append(f"verdicts not saved: {error}")
+def _fitted(what: window.Question, judge: Judge, bench: Bench) -> window.Fitted:
+    if judge.local:
+        return window.fit_local(what)
+    settings = bench.settings
+    factor = token_factor(bench.store, judge)
+    most, limits = settings.items_per_request, limits_of(judge)
+    return window.fit(what, bench.gate, most, limits, factor=factor, egress=settings.egress)
 
 
 def _verdict(exchange: Exchange, answers: Answers, stage: str, judge: Judge) -> Verdict | None:
-    """None without the answer about the output: it alone says that something may go."""
+    """None without the answer about the output: it alone says that something may go. Where the judge saw too little
+    the answer is recorded as none, with the stage that says why."""
     call, output = (answers.by_id.get(name) for name in question_ids(exchange.ordinal))
     needed = _probability(output)
+    if needed is None:
+        return None
+    if stage not in COUNTS:
+        return Verdict(None, None, stage, judge.name)
     seen = TRIMMED if question_ids(exchange.ordinal)[1] in answers.trimmed else stage
-    return None if needed is None else Verdict(_probability(call), needed, seen, judge.name)
+    return Verdict(_probability(call), needed, seen, judge.name)
 
 
 def _probability(answer: Answer | None) -> float | None:
@@ -192,12 +223,6 @@ def _probability(answer: Answer | None) -> float | None:
     if isinstance(value, float | int) and not isinstance(value, bool) and 0.0 <= value <= 1.0:
         return float(value)
     return None
-
-
-def _holds(row: StoredVerdict, calls: int) -> bool:
-    """Whether a stored row still stands when this many calls are completed."""
-    moved_on = calls - row.calls_seen
-    return moved_on == 0 if row.stage == PUT_OFF else 0 <= moved_on < ASK_AGAIN_CALLS
 
 
 def _joined(first: Answers, second: Answers) -> Answers:

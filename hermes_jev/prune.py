@@ -95,7 +95,7 @@ def run(messages: list[Any], job: Job) -> Pruned:
     if why := _nothing_to_do(found, pressure, cuts):
         return record.unchanged("capacity" if pressure.overflow else "nothing_to_prune", why)
     goal, actions = goal_of(transcript, job.task), actions_of(transcript)
-    bench = Bench(job.judge, job.store, settings, job.gate, goal, job.focus, actions)
+    bench = Bench(job.judge, job.store, settings, job.gate, goal, job.focus, actions, job.task or "")
     verdict = judged(transcript, found.candidates, found.contents, bench, pressure.urgent)
     record = record.with_verdicts(verdict, bench.goal_hash)
     decisions = decide(found.candidates, verdict.verdicts, pressure, cuts)

@@ -56,6 +56,14 @@ Dollars = Annotated[float, BeforeValidator(_no_bool), Field(ge=0, allow_inf_nan=
 Positive = Annotated[int, BeforeValidator(_no_bool), Field(ge=1)]
 
 
+Egress = Literal["off", "metadata", "redacted"]
+
+
+def _off(value: Any) -> Any:
+    """YAML reads an unquoted `off` as false."""
+    return "off" if value is False else value
+
+
 class Settings(BaseModel):
     """The settings of a pass. Frozen; the sentence under each field says what it does and its unit."""
 
@@ -111,6 +119,8 @@ class Settings(BaseModel):
     """Tool calls a remote judge is asked about in one pass, largest first."""
     daily_cost_limit_usd: Annotated[Dollars | None, BeforeValidator(_none)] = None
     """US dollars a day (UTC) for all services together; what would cross it goes to the lexical judge."""
+    egress: Annotated[Egress, BeforeValidator(_off)] = "redacted"
+    """What a remote judge may be sent: `redacted` text, `metadata` (no text at all), or nothing (`off`)."""
     store_dir: str = ""
     """Folder of the store; empty: the Hermes home, or the user's data folder outside Hermes."""
     receipts: bool = True

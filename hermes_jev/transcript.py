@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -33,11 +33,11 @@ class Exchange:
     ordinal: int
     call_at: int
     slot: int
-    tool: str
-    arguments: str
+    tool: str = field(repr=False)
+    arguments: str = field(repr=False)
     state: State
     result_at: int | None = None
-    result: Any = None
+    result: Any = field(default=None, repr=False)
 
     @cached_property
     def text(self) -> str:
@@ -59,7 +59,7 @@ class Exchange:
 class Transcript:
     """Messages (the very objects that were given) and their exchanges in list order."""
 
-    messages: Sequence[Message]
+    messages: Sequence[Message] = field(repr=False)
     exchanges: tuple[Exchange, ...]
 
     @classmethod

@@ -9,7 +9,7 @@ import pytest
 from builders import Fixed, Message, assistant, call, pair, result, text, user
 
 from hermes_jev import Settings, prune
-from hermes_jev.goal import ACTIONS, GOAL_CHARS, actions_of, goal_of, shorten
+from hermes_jev.goal import ACTIONS, GOAL_CHARS, actions_of, goal_of, request_places, shorten
 from hermes_jev.transcript import Transcript
 
 OLD = "find out why the import fails"
@@ -173,3 +173,72 @@ def test_odd_calls_do_not_stop_the_actions(calls: Any) -> None:
     messages = [{"role": "assistant", "content": "words", "tool_calls": calls}]
 
     assert actions_of(Transcript.parse(messages))[0].startswith("words")
+
+
+# --- what hosts write around the user's own words -----------------------------------------------------------------
+
+NOTE = "[System note: The previous turn was interrupted by a restart; the gateway is back [1]. Do NOT re-execute it.]"
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        NOTE,
+        "[Note: model was just switched from one to another via a provider. Adjust your self-identification.]",
+        "[Voice input — respond concisely and conversationally, 2-3 sentences max.]",
+        "[The user sent an image~ Here's what I can see:\tit shows a chart]",
+        "[Image attached at: chart.png]",
+        "[IMPORTANT: You are running as a scheduled cron job. DELIVERY: say [SILENT] when nothing is new.]",
+        f"{NOTE}\n\n[Note: model was just switched.]",
+    ],
+)
+def test_words_behind_a_note_of_the_host_are_the_request(note: str) -> None:
+    assert after(f"{note}\n\nwrite the migration\nfor both tables") == "write the migration\nfor both tables"
+    assert after(f"{note}\n\ngo on") == OLD
+    assert after(note) == OLD
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "[IMPORTANT: Background process proc_1 completed (exit code 0).\nCommand: make]",
+        "[IMPORTANT: 3 background processes completed for this session.\nTreat these results as one batch.]",
+        "[SYSTEM NOTICE — iteration budget checkpoint] You have used 40 of 60 iterations.",
+        "[Skills pruned during compression — reload before acting on these tasks]\n- a skill",
+        "Continue from the compressed conversation context above. This marker exists because no human user turn was "
+        "available.",
+        "You've reached the maximum number of tool-calling iterations allowed. Please provide a final response.",
+        "You just executed tool calls but returned an empty response. Please process the tool results above.",
+        "<memory-context>\n[System note: recalled memory]\n\nlikes tea\n</memory-context>",
+    ],
+)
+def test_messages_of_the_host_alone_are_passed_over(words: str) -> None:
+    assert after(words) == OLD
+
+
+def test_a_standing_goal_is_the_humans() -> None:
+    text = "[Continuing toward your standing goal]\nGoal: ship the release\n\nContinue working toward this goal."
+
+    assert after(text) == "ship the release"
+
+
+def test_of_a_skill_only_what_was_asked_with_it_is_the_request() -> None:
+    line = '[IMPORTANT: The user has invoked the "deploy" skill, indicating they want you to follow its instructions.]'
+    mark = "The user has provided the following instruction alongside the skill invocation: "
+
+    assert after(f"{line}\n\nlong text that quotes: {mark}x\n\n{mark}to staging only") == "to staging only"
+    assert after(f"{line}\nUser instruction: to staging only\n\nlong text") == "to staging only"
+    assert after(f"{line}\n\nlong text") == line
+
+
+@pytest.mark.parametrize(
+    "text", ["sounds good", "LGTM!", "go for it", "try again", "好的", "продолжай", "はい", "mach weiter"]
+)
+def test_more_ways_of_going_on(text: str) -> None:
+    assert after(text) == OLD
+
+
+def test_the_places_of_requests() -> None:
+    messages = [user("one"), assistant("x"), user("go on"), user(NOTE), user(f"{NOTE}\n\ntwo"), assistant("y")]
+
+    assert request_places(Transcript.parse(messages)) == (0, 4)

@@ -33,6 +33,7 @@ def ask(
     *,
     goal: str = GOAL,
     focus: str = "",
+    task: str = "",
     urgent: bool = False,
     settings: Settings | None = None,
     through: Gate | None = None,
@@ -40,7 +41,7 @@ def ask(
     """Verdicts about all calls of a list."""
     transcript = Transcript.parse(messages)
     contents = {exchange.ordinal: Cuts(Settings()).content(exchange) or "" for exchange in transcript.completed}
-    bench = Bench(judge, store, settings or Settings(), through or Gate(), goal, focus, ())
+    bench = Bench(judge, store, settings or Settings(), through or Gate(), goal, focus, (), task)
     return judged(transcript, transcript.completed, contents, bench, urgent)
 
 
@@ -84,12 +85,12 @@ def test_only_what_is_new_is_asked_about(store: Store) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"goal": "now write the docs"},
         {"focus": "the lexer"},
+        {"task": "release 2.0"},
         {"judge": Fixed(version="v2")},
         {"judge": ByOrdinal({}, version="v3")},
     ],
-    ids=["goal", "focus", "version", "judge"],
+    ids=["focus", "task", "version", "judge"],
 )
 def test_another_question_is_asked_again(store: Store, change: dict[str, Any]) -> None:
     ask(session(5), Fixed(), store)

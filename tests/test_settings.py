@@ -39,6 +39,7 @@ WRONG: dict[str, list[Any]] = {
     "items_per_request": [0, 33, "x", True],
     "max_candidates": [0, "x", True],
     "daily_cost_limit_usd": [-0.01, "much", float("nan"), float("inf"), True, []],
+    "egress": ["on", "", None, 5, True],
     "store_dir": [5, None],
     "receipts": ["perhaps", None, 7],
 }
@@ -82,6 +83,7 @@ def test_the_defaults() -> None:
         "items_per_request": 32,
         "max_candidates": 256,
         "daily_cost_limit_usd": None,
+        "egress": "redacted",
         "store_dir": "",
         "receipts": True,
     }
@@ -270,3 +272,7 @@ def test_a_folder_of_nobody_is_refused() -> None:
 def test_a_list_may_be_written_as_json_or_with_commas_anywhere(value: str) -> None:
     for source in (environment_source({"HERMES_JEV_PROTECTED_TOOLS": value}), Source("x", {"protected_tools": value})):
         assert resolve([source], strict=True).settings.protected_tools == ("a", "b")
+
+
+def test_off_without_quotes_in_yaml_is_off() -> None:
+    assert Settings.model_validate({"egress": False}).egress == "off"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from builders import GOAL, Message, assistant, call, pair, result, session, text, user
 
+from hermes_jev.described import HEAD_CHARS, INPUT_LEVELS, SEEN_INPUT_CHARS, TAIL_CHARS
 from hermes_jev.egress import Gate, gate
 from hermes_jev.errors import JevError
 from hermes_jev.goal import actions_of, goal_of
@@ -18,17 +19,7 @@ from hermes_jev.judge.protocol import Request
 from hermes_jev.questions import question_ids
 from hermes_jev.tokens import MARGIN, estimate_tokens
 from hermes_jev.transcript import Exchange, Transcript
-from hermes_jev.window import (
-    HEAD_CHARS,
-    INPUT_CHARS,
-    SEEN_INPUT_CHARS,
-    STATE_TOKENS,
-    TAIL_CHARS,
-    Fitted,
-    Question,
-    fit,
-    fit_local,
-)
+from hermes_jev.window import STATE_TOKENS, Fitted, Question, fit, fit_local
 
 SERVICE_TOKENS = 32_000
 SECRET = "hunter2-TOPSECRET-7f3a"
@@ -177,9 +168,12 @@ def test_a_call_in_full_detail() -> None:
         "tool": "grep",
         "input": '{"pattern":"def"}',
         "outcome": "ended; the result does not say how",
-        "size": "9,000 characters",
+        "size": "medium: 9,000 characters in 206 lines",
         "age": "the newest call",
+        "made_for": "the present request",
+        "later": "no later call refers to it",
         "output": output[:HEAD_CHARS] + " …",
+        "output_lines": ["line 00010 src/line/part_3.py: value is 370"],
         "output_end": "… " + output[-TAIL_CHARS:],
     }
 
@@ -210,7 +204,7 @@ def test_the_age_is_said_in_words(later: int, expected: str) -> None:
     assert item(text(2_000), more=[m for n in range(later) for m in pair(n + 2, "x")])["age"] == expected
 
 
-@pytest.mark.parametrize("size", [100, SEEN_INPUT_CHARS, INPUT_CHARS, 5_000, 100_000])
+@pytest.mark.parametrize("size", [100, SEEN_INPUT_CHARS, INPUT_LEVELS[0], 5_000, 100_000])
 def test_enough_of_the_input_is_shown_or_all_of_it(size: int) -> None:
     arguments = json.dumps({"text": text(size)})
 
@@ -220,7 +214,7 @@ def test_enough_of_the_input_is_shown_or_all_of_it(size: int) -> None:
     if cut == shown:
         assert json.loads(shown) == json.loads(arguments)
     else:
-        assert SEEN_INPUT_CHARS <= len(cut) <= INPUT_CHARS
+        assert SEEN_INPUT_CHARS <= len(cut) <= INPUT_LEVELS[0]
 
 
 def test_data_of_images_is_not_sent() -> None:

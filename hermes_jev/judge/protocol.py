@@ -58,9 +58,9 @@ class Subject:
     """
 
     ordinal: int
-    tool: str
-    arguments: str
-    result: str
+    tool: str = field(repr=False)
+    arguments: str = field(repr=False)
+    result: str = field(repr=False)
     size: int
     age: int
     outcome: str
@@ -76,9 +76,9 @@ class Request:
 
     state: Mapping[str, Any] | str
     questions: tuple[Question, ...]
-    goal: str = ""
-    actions: tuple[str, ...] = ()
-    subjects: tuple[Subject, ...] = ()
+    goal: str = field(default="", repr=False)
+    actions: tuple[str, ...] = field(default=(), repr=False)
+    subjects: tuple[Subject, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

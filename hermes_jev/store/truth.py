@@ -37,6 +37,9 @@ FILE_NAME = "truth.sqlite3"
 MAX_VERDICTS = 50_000
 """Rows of the verdict cache; the oldest beyond this leave."""
 
+NOTE = "note:"
+"""Keys of notes begin with this, beside those of the migrations."""
+
 MAX_ANCESTORS = 1_000
 """Sessions an ancestry names at most."""
 
@@ -234,6 +237,23 @@ class Store:
                 "DELETE FROM verdicts WHERE rowid IN"
                 " (SELECT rowid FROM verdicts ORDER BY rowid DESC LIMIT -1 OFFSET ?)",
                 (MAX_VERDICTS,),
+            )
+
+    # Notes
+
+    def note(self, key: str) -> str | None:
+        """What was noted under this key last, or None."""
+        with self._database().reading() as connection:
+            if connection is None:
+                return None
+            row = connection.execute("SELECT value FROM meta WHERE key = ?", (to_sql(f"{NOTE}{key}"),)).fetchone()
+            return None if row is None else str(from_sql(row[0]))
+
+    def save_note(self, key: str, text: str) -> None:
+        """Note a short text under a key, in place of the one before."""
+        with self._database().writing() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (to_sql(f"{NOTE}{key}"), to_sql(text))
             )
 
     # Receipts
