@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from ..errors import StoreError
+from .faults import Damaged
 
 Step = Callable[[sqlite3.Connection], None]
 
@@ -46,19 +47,42 @@ def m001_truth(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-MIGRATIONS: tuple[Step, ...] = (m001_truth,)
+def m002_retention(connection: sqlite3.Connection) -> None:
+    """When sessions were seen and originals last cut, and whose they are: what decides how long they stay."""
+    for statement in (
+        "CREATE TABLE sessions (session TEXT PRIMARY KEY, seen REAL NOT NULL) WITHOUT ROWID",
+        "INSERT INTO sessions SELECT session, max(created) FROM grants GROUP BY session",
+        "ALTER TABLE originals ADD COLUMN used REAL NOT NULL DEFAULT 0",
+        # Stored outside any session too, so it outlives the sessions that have it.
+        "ALTER TABLE originals ADD COLUMN shell INTEGER NOT NULL DEFAULT 0",
+        "UPDATE originals SET used = created, shell = pointer NOT IN (SELECT pointer FROM grants)",
+        "CREATE INDEX originals_by_use ON originals (used, pointer)",
+        "CREATE INDEX originals_by_arguments ON originals (arguments_sha)",
+        "CREATE INDEX originals_by_result ON originals (result_sha)",
+        "ALTER TABLE receipts ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0",
+        "UPDATE receipts SET bytes = length(CAST(body AS BLOB))",
+        # Sizes are added up without reading the bodies before them.
+        "CREATE INDEX receipts_by_size ON receipts (id, bytes)",
+        "CREATE INDEX verdicts_by_age ON verdicts (created)",
+    ):
+        connection.execute(statement)
+
+
+MIGRATIONS: tuple[Step, ...] = (m001_truth, m002_retention)
 
 
 def applied(connection: sqlite3.Connection) -> frozenset[str]:
     """Names of the steps this file went through; empty for a file nothing was ever written to.
 
-    Raises StoreError when the file is a database of something else.
+    Raises StoreError when the file is a database of something else, Damaged when it is what is left of a store.
     """
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if not tables and application == 0:
         return frozenset()
-    if application != APPLICATION_ID or "meta" not in tables:
+    if application == APPLICATION_ID and "meta" not in tables:
+        raise Damaged("the store has lost its tables")
+    if application != APPLICATION_ID:
         raise StoreError("the file under the store's name is not a store of hermes_jev; move it away")
     rows = connection.execute("SELECT substr(key, ?) FROM meta WHERE key LIKE ?", (len(_RECORD) + 1, f"{_RECORD}%"))
     return frozenset(name for (name,) in rows)
