@@ -38,6 +38,8 @@ WRONG: dict[str, list[Any]] = {
     "items_per_request": [0, 33, "x", True],
     "max_candidates": [0, "x", True],
     "store_dir": [5, None],
+    "store_max_age_days": [0, -1, "old", float("inf"), True],
+    "store_max_bytes": [0, -1, "1 GB", 0.5, True],
     "receipts": ["perhaps", None, 7],
 }
 CASES = [pytest.param(name, value, id=f"{name}={value!r}") for name, values in WRONG.items() for value in values]
@@ -79,6 +81,8 @@ def test_the_defaults() -> None:
         "items_per_request": 32,
         "max_candidates": 256,
         "store_dir": "",
+        "store_max_age_days": 30,
+        "store_max_bytes": 1_000_000_000,
         "receipts": True,
     }
 
