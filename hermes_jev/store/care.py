@@ -79,10 +79,12 @@ class Sweep:
                 if time.monotonic() >= self.until:
                     return False
                 with self.database.writing() as connection:
-                    if not needed(used_bytes(connection)):
-                        return True
                     live = live_sessions(connection, self.before, self.sessions)
-                    dropped += drop(connection, chosen[start : start + _BATCH], live)
+                    for one in chosen[start : start + _BATCH]:
+                        if not needed(used_bytes(connection)):
+                            return True
+                        if drop(connection, one, live):
+                            dropped.append(one.pointer)
         return True
 
     def _chosen(self, used_before: float, needed: Callable[[int], bool]) -> Iterator[list[Candidate]]:

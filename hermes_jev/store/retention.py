@@ -77,16 +77,14 @@ def candidates(
             yield Candidate(pointer, used)
 
 
-def drop(connection: sqlite3.Connection, chosen: Collection[Candidate], live: Collection[str]) -> list[str]:
-    """Remove those that are still as they were chosen; their pointers."""
-    dropped = []
-    for one in chosen:
-        row = connection.execute("SELECT used FROM originals WHERE pointer = ?", (one.pointer,)).fetchone()
-        granted = connection.execute("SELECT session FROM grants WHERE pointer = ?", (one.pointer,)).fetchall()
-        if row == (one.used,) and not any(from_sql(session) in live for (session,) in granted):
-            remove_original(connection, one.pointer)
-            dropped.append(one.pointer)
-    return dropped
+def drop(connection: sqlite3.Connection, one: Candidate, live: Collection[str]) -> bool:
+    """Remove an original if it is still as it was chosen; whether it was."""
+    row = connection.execute("SELECT used FROM originals WHERE pointer = ?", (one.pointer,)).fetchone()
+    granted = connection.execute("SELECT session FROM grants WHERE pointer = ?", (one.pointer,)).fetchall()
+    if row != (one.used,) or any(from_sql(session) in live for (session,) in granted):
+        return False
+    remove_original(connection, one.pointer)
+    return True
 
 
 def remove_original(connection: sqlite3.Connection, pointer: str) -> None:
@@ -132,9 +130,9 @@ def drop_records(
 class Purged(NamedTuple):
     """What a purge removed: pointers of originals and receipts; `shared` originals stay for others who have them."""
 
-    pointers: tuple[str, ...]
-    shared: int
-    receipts: int
+    pointers: tuple[str, ...] = ()
+    shared: int = 0
+    receipts: int = 0
 
 
 def purge(connection: sqlite3.Connection, session: str) -> Purged:

@@ -46,6 +46,9 @@ T = TypeVar("T")
 
 FILE_NAME = "truth.sqlite3"
 
+DISPOSABLE = ("search.sqlite3", "search.sqlite3.damaged")
+"""Files beside it that hold copies of what is stored, and are made anew from it."""
+
 SALVAGE_S = 5.0
 """Seconds that somebody's turn waits for what a damaged file still holds; the next sweep does the rest."""
 
@@ -316,12 +319,17 @@ class Store:
     def purge(self, session: str) -> Purged:
         """Remove for good what this session alone has; what another one has too stays.
 
-        What it removed is overwritten, in damaged files that were set aside too: they are searched for what can be
-        saved, and deleted. Raises StoreError, also when only the overwriting failed.
+        What it removed is overwritten. Damaged files that were set aside are searched for what can be saved, and
+        deleted; so is the full text, which is made anew from what is left. Raises StoreError, also when only the
+        overwriting failed.
         """
+        with self._database().reading():
+            pass  # a damaged file is set aside first
+        if not self.path.exists() and not self.aside():
+            return Purged()
         self.salvage()
-        for aside in self.aside():
-            remove(aside)
+        for path in (*self.aside(), *(self.folder / name for name in DISPOSABLE)):
+            remove(path)
         return purge_session(self._as_it_is(), session)
 
     def salvage(self, limit_s: float | None = None) -> int:
