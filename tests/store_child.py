@@ -15,8 +15,10 @@ import sys
 from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from hermes_jev.errors import StoreError
+from hermes_jev.prune import prune
 from hermes_jev.store import Keep, Kept, Store
 
 Answer = tuple[str | None, str | None]
@@ -30,13 +32,14 @@ def item(name: str, number: int, size: int = 5_000) -> Keep:
     return Keep("terminal", json.dumps({"command": name, "number": number}), text, "ok", lambda id: f"{name} in {id}")
 
 
-def start(*arguments: object, bound_by_modes: bool = False) -> subprocess.Popen[str]:
+def start(*arguments: object, bound_by_modes: bool = False, within: Sequence[str] = ()) -> subprocess.Popen[str]:
     """Start this file in another process; its lines come through `stdout`.
 
-    With `bound_by_modes` the modes of files hold for it even when the tests run as the superuser.
+    `within` is a command that runs it. With `bound_by_modes` the modes of files hold for it even when the tests run as
+    the superuser.
     """
     return subprocess.Popen(
-        [sys.executable, __file__, *map(str, arguments)],
+        [*within, sys.executable, __file__, *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -105,6 +108,24 @@ def _limited(store: Store, limit: str, many: str) -> None:
     _show(store.keep("s", [mixed(number) for number in range(int(many))]))
 
 
+def _pass(store: Store, many: str, size: str) -> None:
+    """One pass over a session of large results; how each is afterwards, and the receipt's line."""
+    messages: list[Any] = [{"role": "user", "content": "go on"}]
+    results = [random.Random(f"pass {number}").randbytes(int(size)).hex() for number in range(int(many))]
+    for number, result in enumerate(results):
+        function = {"name": "terminal", "arguments": json.dumps({"number": number})}
+        calls = [{"id": f"c{number}", "type": "function", "function": function}]
+        messages.append({"role": "assistant", "content": None, "tool_calls": calls})
+        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": result})
+    settings = {"pin_last_calls": 0, "output_threshold": 1, "call_threshold": 1}
+    pruned = prune(messages, judge="lexical", store=store, settings=settings)
+    after = [message["content"] for message in pruned.messages if message["role"] == "tool"]
+    whole = [new == old for new, old in zip(after, results, strict=True)]
+    behind = store.originals_of(after)
+    exact = [at in behind and behind[at].result == result for at, result in enumerate(results)]
+    print(json.dumps({"whole": whole, "exact": exact, "line": pruned.receipt.summary()}), flush=True)
+
+
 def _bound(store: Store, pointer: str) -> None:
     try:
         print(json.dumps(store.get(pointer, None).result), flush=True)
@@ -118,6 +139,7 @@ MODES: dict[str, Callable[..., None]] = {
     "killed": _killed,
     "limited": _limited,
     "bound": _bound,
+    "pass": _pass,
 }
 
 if __name__ == "__main__":

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import random
+import shlex
 import signal
 import sqlite3
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -54,6 +56,35 @@ def test_on_a_full_disk_what_fits_is_kept(store: Store) -> None:
     assert store.check() == []
     # With room again, everything fits.
     assert all(isinstance(one, Kept) for one in store.keep("s", [mixed(number) for number in range(many)]))
+
+
+def small_file_system(folder: Path, size: str) -> list[str]:
+    """A command that runs another where `folder` is a file system of this size, gone when it ends."""
+    shell = f'mount -t tmpfs -o size={size} tmpfs {shlex.quote(str(folder))} && exec "$@"'
+    return ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", shell, "sh"]
+
+
+def can_mount(folder: Path) -> bool:
+    try:
+        return subprocess.run([*small_file_system(folder, "64k"), "true"], capture_output=True).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+def test_when_the_disk_is_full_at_the_third_of_ten_two_are_cut_and_eight_whole(tmp_path: Path) -> None:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    if not can_mount(folder):
+        pytest.skip("this system lets nobody mount a small file system")
+    # A result takes about 100 kB; the log holds it once, and the file once more when the log is brought in.
+    with start("pass", folder / "store", 11, 100_000, within=small_file_system(folder, "440k")) as process:
+        lines, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    done = json.loads(lines)
+    assert done["whole"] == [False] * 2 + [True] * 9, "the last is not judged"
+    assert done["exact"] == [True] * 2 + [False] * 9
+    assert "8 results stay whole: they could not be stored" in done["line"]
+    assert "\n" not in done["line"]
 
 
 @pytest.mark.parametrize("limit", [0, 20_000])
@@ -194,15 +225,16 @@ def test_a_writer_waits_for_one_that_ends_in_time(tmp_path: Path) -> None:
 # Many at once
 
 
-def test_processes_that_start_at_once_all_succeed(store: Store) -> None:
-    names = ["p0", "p1", "p2", "p3"]
+@pytest.mark.parametrize(("writers", "many"), [(2, 40), (8, 10)])
+def test_processes_that_start_at_once_all_succeed(store: Store, writers: int, many: int) -> None:
+    names = [f"p{number}" for number in range(writers)]
     with ExitStack() as stack:
-        processes = [stack.enter_context(start("writer", store.folder, name, 50)) for name in names]
+        processes = [stack.enter_context(start("writer", store.folder, name, many)) for name in names]
         for name, process in zip(names, processes, strict=True):
             lines, _ = process.communicate(timeout=60)
             assert process.returncode == 0
             given = answers(lines.splitlines())
-            assert [error for _, error in given] == [None] * 50
+            assert [error for _, error in given] == [None] * many
             for number, (id, _) in enumerate(given):
                 assert id is not None
                 opens_exactly(store, item(name, number), id)

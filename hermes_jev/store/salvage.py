@@ -88,7 +88,7 @@ def _carry_originals(damaged: sqlite3.Connection, database: Database, deadline: 
 
 def _carry(damaged: sqlite3.Connection, connection: sqlite3.Connection, pointer: str) -> bool:
     """Put one original with all that belongs to it into the store, unless it cannot be proved."""
-    if not _loads(connection, pointer):
+    if connection.execute("SELECT 1 FROM originals WHERE pointer = ?", (pointer,)).fetchone() is None:
         if not _loads(damaged, pointer):
             return False
         for column in ("arguments_sha", "result_sha"):

@@ -190,7 +190,13 @@ class Store:
                     raise NotStored(NOT_STORED)
                 return load(connection, pointer)
 
-        return self._twice(read)
+        try:
+            return self._twice(read)
+        except NotStored:
+            # Whoever saved what a damaged file held may have run out of time, or been killed.
+            if self.salvage(SALVAGE_S) == 0:
+                raise
+            return read()
 
     def describe(self, pointer: str, sessions: Collection[str] | None) -> Call | None:
         """The call to run again when `get` failed, or None when it is not known either.
