@@ -5,8 +5,10 @@ What stands in a conversation that Hermes keeps never leaves: its rows are read,
 
 from __future__ import annotations
 
+import math
 import re
 import sqlite3
+import time
 from collections.abc import Collection, Iterable
 from contextlib import closing
 from pathlib import Path
@@ -17,7 +19,13 @@ from .store import Limits, Store, Swept
 
 DAY_S = 86_400.0
 BOUND_S = 0.3
-"""Seconds that a user may wait for the daily upkeep; what it puts off is done after the next pass."""
+"""Seconds that a user may wait for the daily removal; what it puts off is done after the next pass."""
+
+LOOK_S = 2.0
+"""Seconds that a user may wait, once a day and only when something is old, for the look into Hermes' conversations."""
+
+_STEPS = 10_000
+"""Steps of SQLite's machine between two looks at the clock: some milliseconds."""
 
 _POINTER = re.compile(r"r-[a-z2-7]{10,52}")
 
@@ -36,8 +44,15 @@ def tend(
     in seconds. None when the store cannot be used now, which it says.
     """
     asked = list(homes)
+
+    def in_use() -> Collection[str] | None:
+        found = standing(asked, None if limit_s is None else LOOK_S)
+        if found is None:
+            store.say("Hermes' conversations could not be read (in time): nothing old was removed; see jev store gc")
+        return found
+
     try:
-        return store.sweep(limits(settings), lambda: standing(asked), [name for name in sessions if name], limit_s)
+        return store.sweep(limits(settings), in_use, [name for name in sessions if name], limit_s)
     except StoreError as error:
         store.say(f"the store was not tended: {error}")
         return None
@@ -55,24 +70,27 @@ def tend_daily(store: Store, settings: Settings, sessions: Collection[str], home
     return tend(store, settings, sessions, homes, BOUND_S)
 
 
-def standing(homes: Iterable[Path]) -> frozenset[str] | None:
-    """The pointers in active rows of these homes' conversations; None when one of them cannot be read."""
+def standing(homes: Iterable[Path], limit_s: float | None = None) -> frozenset[str] | None:
+    """The pointers in active rows of these homes' conversations; None when one of them cannot be read, or not within
+    `limit_s` seconds."""
+    deadline = math.inf if limit_s is None else time.monotonic() + limit_s
     found: set[str] = set()
     for home in homes:
         database = home / "state.db"
         if not database.is_file():
             continue
         try:
-            found.update(_pointers(database))
+            found.update(_pointers(database, deadline))
         except sqlite3.Error:
             return None
     return frozenset(found)
 
 
-def _pointers(database: Path) -> set[str]:
+def _pointers(database: Path, deadline: float) -> set[str]:
     address = f"{database.absolute().as_uri()}?mode=ro"
     with closing(sqlite3.connect(address, uri=True, timeout=1, isolation_level=None)) as connection:
         connection.text_factory = bytes
+        connection.set_progress_handler(lambda: time.monotonic() >= deadline, _STEPS)
         # instr() looks behind the NUL with which the host marks content that is not text; LIKE would stop there.
         rows = connection.execute(
             "SELECT content FROM messages WHERE active = 1 AND instr(content, 'hermes_jev: ') > 0"

@@ -83,6 +83,21 @@ def test_what_stands_in_conversations_of_several_homes(tmp_path: Path) -> None:
     assert standing(homes) is None
 
 
+def test_a_look_into_conversations_ends_in_time(tmp_path: Path, store: Store, clock: Clock, said: list[str]) -> None:
+    with closing(sqlite3.connect(tmp_path / "state.db")) as connection, connection:
+        connection.execute("CREATE TABLE messages (content TEXT, active INTEGER)")
+        connection.executemany("INSERT INTO messages VALUES (?, 1)", (("words",) for _ in range(20_000)))
+    assert standing([tmp_path]) == frozenset()
+    assert standing([tmp_path], limit_s=0) is None
+    store.keep("old", [item("a", 0)])
+    clock.now += DAY_S
+    (tmp_path / "state.db").write_bytes(b"no database")
+    swept = tend_daily(store, SETTINGS, [], [tmp_path])
+    assert swept is not None
+    assert swept.pointers == ()
+    assert "jev store gc" in said[0]
+
+
 def test_only_what_is_known_is_continued(store: Store) -> None:
     store.link("bound", "before", "compression")
     for old, expected in (

@@ -168,6 +168,7 @@ def rewrite(database: Database) -> None:
     """Write the whole file anew without its free room, and empty its log. Raises StoreError."""
     try:
         with database.tending() as connection:
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             # Rows that were moved leave copies in the pages they came from; only a new file is sure to have none.
             connection.execute("VACUUM")
     except StoreError as error:
