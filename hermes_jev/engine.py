@@ -312,8 +312,8 @@ class JevEngine(ContextEngine):
     def _may_open(self) -> list[str]:
         """This session and those it continues."""
         mine = [self._session, *self._lineage]
-        known = [name for session in mine for name in self._store().ancestry(session)]
-        return list(dict.fromkeys([*mine, *known, *host.parents(self._session, self._folder())]))
+        known = self._store().ancestry(*mine)
+        return list(dict.fromkeys([*known, *host.parents(self._session, self._folder())]))
 
     def run_retention(self) -> Swept | None:
         """Remove from the store what its limits no longer allow; None when it cannot be used now, which is said."""

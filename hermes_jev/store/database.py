@@ -19,6 +19,7 @@ from ..errors import StoreError
 from .faults import Damaged, Unavailable, Unreadable, faults, primary_code
 from .migrations import MIGRATIONS, Step, applied, migrate
 
+T = TypeVar("T")
 _Opened = TypeVar("_Opened", sqlite3.Connection, sqlite3.Connection | None)
 
 PATIENCE_S = 3.0
@@ -125,7 +126,7 @@ class Database:
         for _ in range(_TRIES):
             if self.path.exists():
                 try:
-                    return self._open("mode=rw", self._prepare_to_write)
+                    return self._open("mode=rw", self._prepare_to_write)[0]
                 except sqlite3.OperationalError as error:
                     if primary_code(error) != sqlite3.SQLITE_CANTOPEN or self.path.exists():
                         raise
@@ -133,33 +134,31 @@ class Database:
             # keeps beside a file is found by its name alone.
             with closing(lock(self.path, self.patience_s)):
                 if not self.path.exists():
-                    return self._open("mode=rwc", self._prepare_to_write)
+                    return self._open("mode=rwc", self._prepare_to_write)[0]
         raise Unavailable(f"{self.path.name}: it is there and gone again")
 
     def _open_to_read(self) -> sqlite3.Connection | None:
         if not self.path.exists():
             return None
         try:
-            connection = self._open("mode=rw", self._prepare_to_read)
+            connection, done = self._open("mode=rw", self._prepare_to_read)
         except sqlite3.OperationalError as error:
             if primary_code(error) not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) or self._has_log():
                 raise
             # Where the folder cannot be written, SQLite cannot make the files it shares with writers. Without a
             # write-ahead log there is nothing to share, and every content is checked against its hash anyway.
-            connection = self._open("mode=ro&immutable=1", _prepare_to_look)
-        with ExitStack() as stack:
-            stack.enter_context(closing(connection))
-            if not applied(connection):
-                return None
-            stack.pop_all()
+            connection, done = self._open("mode=ro&immutable=1", _prepare_to_look)
+        if done:
             return connection
+        connection.close()
+        return None
 
     def _has_log(self) -> bool:
         log = self.path.with_name(f"{self.path.name}-wal")
         return log.exists() and log.stat().st_size > 0
 
-    def _open(self, query: str, prepare: Callable[[sqlite3.Connection], object]) -> sqlite3.Connection:
-        """Connect and `prepare`, again while another process is in the middle of opening or closing the file."""
+    def _open(self, query: str, prepare: Callable[[sqlite3.Connection], T]) -> tuple[sqlite3.Connection, T]:
+        """A connection and what `prepare` made of it; tried again while another process is opening or closing."""
         address = f"{self.path.absolute().as_uri()}?{query}"
         deadline = time.monotonic() + self.patience_s
         while True:
@@ -167,18 +166,19 @@ class Database:
                 connection = sqlite3.connect(address, uri=True, timeout=self.patience_s, isolation_level=None)
                 stack.enter_context(closing(connection))
                 try:
-                    prepare(connection)
+                    made = prepare(connection)
                     stack.pop_all()
-                    return connection
+                    return connection, made
                 except sqlite3.OperationalError as error:
                     if primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
                         raise
             time.sleep(_RETRY_S)
 
-    def _prepare_to_read(self, connection: sqlite3.Connection) -> None:
+    def _prepare_to_read(self, connection: sqlite3.Connection) -> frozenset[str]:
         done = _prepare_to_look(connection)
         if done and any(step.__name__ not in done for step in self.steps):
             migrate(connection, self.steps)
+        return done
 
     def _prepare_to_write(self, connection: sqlite3.Connection) -> None:
         # SQLite gives its side files the mode of this one; a new file does not hold anything yet.

@@ -32,10 +32,10 @@ def link(connection: sqlite3.Connection, child: str, parent: str, reason: str, n
     return True
 
 
-def ancestry(connection: sqlite3.Connection, session: str) -> list[str]:
-    """Level by level from the session upwards, each one once, whatever loops the table may hold."""
-    line = {session: None}
-    level = [session]
+def ancestry(connection: sqlite3.Connection, *sessions: str) -> list[str]:
+    """Level by level from the sessions upwards, each one once, whatever loops the table may hold."""
+    line = dict.fromkeys(sessions)
+    level = list(line)
     while level and len(line) < MAX_ANCESTORS:
         above: list[str] = []
         for child in level:

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from ..errors import StoreError
-from .faults import Damaged
+from .faults import Damaged, primary_code
 
 Step = Callable[[sqlite3.Connection], None]
 
@@ -76,15 +76,20 @@ def applied(connection: sqlite3.Connection) -> frozenset[str]:
 
     Raises StoreError when the file is a database of something else, Damaged when it is what is left of a store.
     """
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    if not tables and application == 0:
-        return frozenset()
-    if application == APPLICATION_ID and "meta" not in tables:
-        raise Damaged("the store has lost its tables")
     if application != APPLICATION_ID:
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if not tables and application == 0:
+            return frozenset()
         raise StoreError("the file under the store's name is not a store of hermes_jev; move it away")
-    rows = connection.execute("SELECT substr(key, ?) FROM meta WHERE key LIKE ?", (len(_RECORD) + 1, f"{_RECORD}%"))
+    # As a range and not by LIKE, which would look through all keys.
+    query = "SELECT substr(key, ?) FROM meta WHERE key >= ? AND key < ?"
+    try:
+        rows = connection.execute(query, (len(_RECORD) + 1, _RECORD, _RECORD[:-1] + chr(ord(_RECORD[-1]) + 1)))
+    except sqlite3.OperationalError as error:
+        if primary_code(error) == sqlite3.SQLITE_ERROR:
+            raise Damaged("the store has lost its tables") from error
+        raise
     return frozenset(name for (name,) in rows)
 
 

@@ -242,12 +242,12 @@ class Store:
                 raise StoreError("a session cannot continue itself")
             lineage.see(connection, child, self.now())
 
-    def ancestry(self, session: str) -> list[str]:
-        """The session and those it continues, nearest first, at most MAX_ANCESTORS of them."""
+    def ancestry(self, *sessions: str) -> list[str]:
+        """The sessions and those they continue, nearest first, at most MAX_ANCESTORS of them."""
 
         def read() -> list[str]:
             with self._database().reading() as connection:
-                return [session] if connection is None else lineage.ancestry(connection, session)
+                return list(dict.fromkeys(sessions)) if connection is None else lineage.ancestry(connection, *sessions)
 
         return self._twice(read)
 
