@@ -23,17 +23,19 @@ from .errors import ConfigError, StoreError
 from .job import Job, Pruned
 from .judge import Judge, Lexical, Silent, judge_of, key_names, spent_today
 from .judged import OFF
+from .lineage import goes_on, seen
 from .pins import EXPAND_TOOL
 from .policy import Cuts, prompt_room, should_compact
 from .prune import run
 from .quiet import GROWTH, Quiet
 from .receipts import Receipt
 from .settings import Settings
-from .store import Store
+from .store import Store, Swept
 from .stores import FOLDER
 from .survey import survey
 from .tools import EXPAND_SCHEMA, Room, expand
 from .transcript import Transcript
+from .upkeep import tend, tend_daily
 
 logger = logging.getLogger(__name__)
 
@@ -128,8 +130,11 @@ class JevEngine(ContextEngine):
         self._home = str(home) if home else self._home
         self._load_settings()
         boundary = more.get("boundary_reason") == "compression"
-        old = more.get("old_session_id")
-        self._enter(str(session_id or ""), old if boundary and isinstance(old, str) else "")
+        new, store = str(session_id or ""), self._store()
+        parents = host.parents(new, self._folder())
+        old = more.get("old_session_id") if boundary else ""
+        self._enter(new, goes_on(old, [self._session, *self._lineage], parents, store))
+        seen(store, new, parents)
         if not boundary:
             window = f"{self.context_length:,} tokens" if self.context_length else "unknown"
             logger.info("hermes_jev: active; window %s, judge %s", window, self._judge().name)
@@ -140,8 +145,7 @@ class JevEngine(ContextEngine):
     def on_session_reset(self) -> None:
         """Another conversation: counters start anew, what is stored stays."""
         super().on_session_reset()
-        self.last_real_prompt_tokens = 0
-        self.awaiting_real_usage_after_compression = False
+        self.last_real_prompt_tokens, self.awaiting_real_usage_after_compression = 0, False
         self._forget_passes()
 
     def _enter(self, session: str, continues: str) -> None:
@@ -266,6 +270,7 @@ class JevEngine(ContextEngine):
 
     def _report(self, messages: list[dict[str, Any]], pruned: Pruned) -> list[dict[str, Any]]:
         receipt = pruned.receipt
+        tend_daily(*self._tended())
         self._last, self._last_error = receipt, ""
         changed = pruned.messages is not messages
         new = [_for_host(message) for message in pruned.messages] if changed else messages
@@ -309,8 +314,15 @@ class JevEngine(ContextEngine):
     def _may_open(self) -> list[str]:
         """This session and those it continues."""
         mine = [self._session, *self._lineage]
-        known = [name for session in mine for name in self._store().ancestry(session)]
-        return list(dict.fromkeys([*mine, *known, *host.parents(self._session, self._folder())]))
+        known = self._store().ancestry(*mine)
+        return list(dict.fromkeys([*known, *host.parents(self._session, self._folder())]))
+
+    def run_retention(self) -> Swept | None:
+        """Remove from the store what its limits no longer allow; None when it cannot be used now, which is said."""
+        return tend(*self._tended())
+
+    def _tended(self) -> tuple[Store, Settings, list[str], list[Path]]:
+        return self._store(), self._settings, [self._session, *self._lineage], [self._folder()]
 
     # -- status -----------------------------------------------------------------------------------------------------
 
@@ -368,7 +380,7 @@ class JevEngine(ContextEngine):
     def _store(self) -> Store:
         named = self._settings.store_dir
         folder = Path(named).expanduser() if named else self._folder() / FOLDER
-        return Store(folder, patience_s=STORE_PATIENCE_S)
+        return Store(folder, patience_s=STORE_PATIENCE_S, say=self._say)
 
     def _folder(self) -> Path:
         """The session's own home: a tool call may run in a thread that has lost the profile's context."""

@@ -123,6 +123,10 @@ class Settings(BaseModel):
     """What a remote judge may be sent: `redacted` text, `metadata` (no text at all), or nothing (`off`)."""
     store_dir: str = ""
     """Folder of the store; empty: the Hermes home, or the user's data folder outside Hermes."""
+    store_max_age_days: Annotated[float, BeforeValidator(_no_bool), Field(gt=0, allow_inf_nan=False)] = 30
+    """Days after which an original may leave that no session in use and no conversation of Hermes needs."""
+    store_max_bytes: Positive = 1_000_000_000
+    """Bytes of originals beyond which the least recently used of those that may leave do so earlier."""
     receipts: bool = True
     """Whether each pass leaves a receipt in the store."""
 

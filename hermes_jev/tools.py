@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -17,6 +18,7 @@ REPLY_CHARS = 20_000
 _TOOL_CHARS = 100
 _OFFSET_DIGITS = 15
 _AGAIN_CHARS = (2_000, 400, 100)
+_SPLIT_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 LEAST_REPLY_CHARS = 600
 """Under this a page is mostly its own frame: better refused with a reason."""
 
@@ -157,6 +159,9 @@ def _encode(reply: Mapping[str, Any]) -> str:
 def _page(frame: dict[str, Any], text: str, offset: int, limit: int) -> str:
     """The longest page whose encoded reply has at most `limit` characters."""
     low, high = offset + 1, min(len(text), offset + limit)
+    best = _reply(frame, text, offset, _whole(text, offset, high))
+    if len(best) <= limit:
+        return best
     best = _reply(frame, text, offset, _whole(text, offset, min(len(text), low)))
     while low <= high:
         middle = (low + high) // 2
@@ -175,7 +180,6 @@ def _reply(frame: dict[str, Any], text: str, offset: int, end: int) -> str:
 
 def _whole(text: str, offset: int, end: int) -> int:
     """JSON reads two lone surrogates that stand together as one character, so a page ends between them."""
-    for at in range(offset + 1, end):
-        if "\ud800" <= text[at - 1] <= "\udbff" and "\udc00" <= text[at] <= "\udfff":
-            return at
+    if found := _SPLIT_PAIR.search(text, offset, end):
+        return found.start() + 1
     return end

@@ -14,8 +14,10 @@ import logging
 import os
 import pickle
 import re
+import sqlite3
 import sys
 import threading
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -172,7 +174,7 @@ def the_idle_compaction_of_newer_hosts_finds_its_share() -> None:
 
 
 def another_conversation_brings_no_ancestors() -> None:
-    """A boundary that names a session this agent did not run opens that session's originals and no others."""
+    """A boundary that names a session this agent did not run begins another conversation."""
     made = engine("S1")
     after = made.compress(messages(), current_tokens=50_000)
     pointer = re.search(r"r-[a-z2-7]{10}", after[2]["content"])[0]  # type: ignore[index]
@@ -359,6 +361,111 @@ def expand_for_a_session() -> None:
     assert "error" in json.loads(made.handle_tool_call("expand", {"id": pointer}))
     assert "error" in json.loads(engine("S9").handle_tool_call("expand", {"id": pointer}))
     assert "text" in json.loads(engine("S2").handle_tool_call("expand", {"id": pointer}))
+
+
+def opens(made: JevEngine, pointer: str) -> bool:
+    """Whether `expand` gives this session the original."""
+    reply = json.loads(made.handle_tool_call("expand", {"id": pointer}))
+    assert ("text" in reply) != ("error" in reply)
+    return "text" in reply
+
+
+def cut_in(after: list[dict[str, Any]]) -> str:
+    """The pointer of one cut result."""
+    found = [re.search(r"r-[a-z2-7]{10,}", str(message["content"])) for message in after if message["role"] == "tool"]
+    return next(match[0] for match in found if match)
+
+
+def host_session(name: str, parent: str | None) -> None:
+    """A session in the host's own records."""
+    with closing(sqlite3.connect(Path(os.environ["HERMES_HOME"]) / "state.db")) as connection, connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, parent_session_id TEXT)")
+        connection.execute("INSERT INTO sessions VALUES (?, ?)", (name, parent))
+
+
+def a_session_reaches_its_own_and_its_ancestors() -> None:
+    """Rotations, resume, branches and sub-agents reach upwards; a new conversation, a parent, a stranger do not."""
+    made = engine("S1")
+    first = cut_in(made.compress(messages(), current_tokens=50_000))
+    made.on_session_start("S2", boundary_reason="compression", old_session_id="S1")
+    second = cut_in(made.compress(messages(chars=30_000), current_tokens=50_000))
+    made.on_session_start("S3", boundary_reason="compression", old_session_id="S2")
+    assert opens(made, first)
+    assert opens(made, second)
+    resumed = engine("S3")
+    assert opens(resumed, first)
+    assert not opens(engine("S1"), second), "an ancestor reaches nothing of those after it"
+    host_session("S3", None)
+    host_session("BRANCH", "S3")
+    host_session("SUB", "BRANCH")
+    branch = engine("BRANCH")
+    assert opens(branch, second)
+    own = cut_in(branch.compress(messages(chars=36_000), current_tokens=50_000))
+    assert opens(engine("SUB"), own)
+    assert not opens(made, own), "the one it branched from does not see the branch"
+    made.on_session_reset()
+    made.on_session_start("NEW", old_session_id="S3", carry_over_context=True)
+    assert not opens(made, first), "a bare old_session_id is no parent"
+    made.on_session_start("OTHER", conversation_id="S3")
+    assert not opens(made, first)
+
+
+def a_parent_named_by_mistake_opens_nothing() -> None:
+    """A boundary continues the bound session or one that is known to come before it, and no other."""
+    victim = cut_in(engine("VICTIM").compress(messages(), current_tokens=50_000))
+    made = engine("MINE")
+    mine = cut_in(made.compress(messages(chars=30_000), current_tokens=50_000))
+    made.on_session_start("NEXT", boundary_reason="compression", old_session_id="VICTIM")
+    assert not opens(made, victim)
+    assert not opens(made, mine), "it started clean"
+    made.on_session_start("AGAIN", boundary_reason="compression", old_session_id="NEXT")
+    assert not opens(made, victim)
+    assert made._store().ancestry("AGAIN") == ["AGAIN", "NEXT"]
+
+
+def what_the_host_forgets_the_store_remembers() -> None:
+    """Hermes cuts a branch loose when its parent is deleted; the branch still holds the parent's pointers."""
+    pointer = cut_in(engine("P").compress(messages(), current_tokens=50_000))
+    host_session("B", "P")
+    assert opens(engine("B"), pointer)
+    with closing(sqlite3.connect(Path(os.environ["HERMES_HOME"]) / "state.db")) as connection, connection:
+        connection.execute("UPDATE sessions SET parent_session_id = NULL")
+    assert opens(engine("B"), pointer)
+
+
+def a_damaged_store_is_set_aside_and_said_once() -> None:
+    """What it held goes on to open, passes go on to cut, and the status says it."""
+    made = engine()
+    pointer = cut_in(made.compress(messages(), current_tokens=50_000))
+    path = made._store().path
+    path.write_bytes(bytes(100) + path.read_bytes()[100:])
+    assert opens(made, pointer)
+    later = cut_in(made.compress(messages(chars=30_000), current_tokens=50_000))
+    assert opens(made, later)
+    assert opens(made, pointer)
+    said = [problem for problem in made.get_status()["problems"] if "set aside" in problem]
+    assert len(said) == 1, said
+    assert len(made._store().aside()) == 1
+
+
+def the_store_is_kept_within_its_limits() -> None:
+    """Once a day after a pass, and when asked; never what the bound session may open."""
+    os.environ["HERMES_JEV_STORE_MAX_AGE_DAYS"] = "0.00000001"
+    old = cut_in(engine("OLD").compress(messages(), current_tokens=50_000))
+    made = engine("MINE")
+    mine = cut_in(made.compress(messages(chars=30_000), current_tokens=50_000))
+    assert made._store().swept() is not None
+    assert {one.id for one in made._store().each("OLD")} >= {old}, "a sweep a day is enough"
+    swept = made.run_retention()
+    assert swept is not None
+    assert old in swept.pointers
+    assert opens(made, mine)
+    assert not opens(engine("OLD"), old)
+    path = made._store().path
+    path.unlink()
+    path.mkdir()
+    assert made.run_retention() is None
+    assert any("not tended" in problem for problem in made.get_status()["problems"])
 
 
 def registration() -> None:

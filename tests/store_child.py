@@ -5,18 +5,23 @@ PYTHONPATH names the checkout. Each mode prints one line of JSON per step, at on
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import random
 import resource
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from hermes_jev.errors import StoreError
+from hermes_jev.prune import prune
 from hermes_jev.store import Keep, Kept, Store
+
+Answer = tuple[str | None, str | None]
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -27,15 +32,49 @@ def item(name: str, number: int, size: int = 5_000) -> Keep:
     return Keep("terminal", json.dumps({"command": name, "number": number}), text, "ok", lambda id: f"{name} in {id}")
 
 
-def start(*arguments: object) -> subprocess.Popen[str]:
-    """Start this file in another process; its lines come through `stdout`."""
+def start(*arguments: object, bound_by_modes: bool = False, within: Sequence[str] = ()) -> subprocess.Popen[str]:
+    """Start this file in another process; its lines come through `stdout`.
+
+    `within` is a command that runs it. With `bound_by_modes` the modes of files hold for it even when the tests run as
+    the superuser.
+    """
     return subprocess.Popen(
-        [sys.executable, __file__, *map(str, arguments)],
+        [*within, sys.executable, __file__, *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
+        preexec_fn=give_up_override if bound_by_modes else None,
     )
+
+
+def give_up_override() -> None:
+    """What this process starts next may not pass over the modes of files; Linux only, as far as it is needed."""
+    if os.geteuid() == 0:
+        drop_from_bounding_set, dac_override, dac_read_search = 24, 1, 2
+        libc = ctypes.CDLL(None, use_errno=True)
+        for capability in (dac_override, dac_read_search):
+            if libc.prctl(drop_from_bounding_set, capability, 0, 0, 0) != 0:
+                raise OSError(ctypes.get_errno(), "a capability could not be given up")
+
+
+def answers(lines: Sequence[str]) -> list[Answer]:
+    return [(id, error) for line in lines for id, error in json.loads(line)]
+
+
+def refused(given: Sequence[Kept | StoreError], words: str) -> None:
+    """Every item was refused, in words that name the file and the reason and nothing else of the path."""
+    assert given
+    for one in given:
+        assert isinstance(one, StoreError)
+        assert words in str(one)
+        assert "/" not in str(one)
+
+
+def opens_exactly(store: Store, keep: Keep, id: str) -> None:
+    back = store.get(id, None)
+    assert (back.tool, back.arguments, back.result) == (keep.tool, keep.arguments, keep.result)
+    assert store.original_of(keep.render(id)) == back
 
 
 def _show(answers: list[Kept | StoreError]) -> None:
@@ -69,25 +108,38 @@ def _limited(store: Store, limit: str, many: str) -> None:
     _show(store.keep("s", [mixed(number) for number in range(int(many))]))
 
 
-def _unprivileged(store: Store, pointer: str) -> None:
-    """The folder is given as `.`, because a user without rights may not be able to walk down to it."""
-    Path.cwd().as_uri()  # loads what the interpreter loads late, perhaps from where this user may not read
-    if os.geteuid() == 0:
-        os.setgroups([])
-        os.setgid(65534)
-        os.setuid(65534)
+def _pass(store: Store, many: str, size: str) -> None:
+    """One pass over a session of large results; how each is afterwards, and the receipt's line."""
+    messages: list[Any] = [{"role": "user", "content": "go on"}]
+    results = [random.Random(f"pass {number}").randbytes(int(size)).hex() for number in range(int(many))]
+    for number, result in enumerate(results):
+        function = {"name": "terminal", "arguments": json.dumps({"number": number})}
+        calls = [{"id": f"c{number}", "type": "function", "function": function}]
+        messages.append({"role": "assistant", "content": None, "tool_calls": calls})
+        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": result})
+    settings = {"pin_last_calls": 0, "output_threshold": 1, "call_threshold": 1}
+    pruned = prune(messages, judge="lexical", store=store, settings=settings)
+    after = [message["content"] for message in pruned.messages if message["role"] == "tool"]
+    whole = [new == old for new, old in zip(after, results, strict=True)]
+    behind = store.originals_of(after)
+    exact = [at in behind and behind[at].result == result for at, result in enumerate(results)]
+    print(json.dumps({"whole": whole, "exact": exact, "line": pruned.receipt.summary()}), flush=True)
+
+
+def _bound(store: Store, pointer: str) -> None:
     try:
         print(json.dumps(store.get(pointer, None).result), flush=True)
     except StoreError as error:
         print(json.dumps({"error": str(error)}), flush=True)
-    _show(store.keep("s", [item("unprivileged", 0), item("unprivileged", 1)]))
+    _show(store.keep("s", [item("bound", 0), item("bound", 1)]))
 
 
 MODES: dict[str, Callable[..., None]] = {
     "writer": _writer,
     "killed": _killed,
     "limited": _limited,
-    "unprivileged": _unprivileged,
+    "bound": _bound,
+    "pass": _pass,
 }
 
 if __name__ == "__main__":

@@ -25,8 +25,6 @@ WAITING: dict[str, str] = {
     "101": BACK,
     "104": BACK,
     "113": BACK,
-    "122": BACK,
-    "124": BACK,
     "128": LIVES,
     "134": LIVES,
 }

@@ -41,6 +41,8 @@ WRONG: dict[str, list[Any]] = {
     "daily_cost_limit_usd": [-0.01, "much", float("nan"), float("inf"), True, []],
     "egress": ["on", "", None, 5, True],
     "store_dir": [5, None],
+    "store_max_age_days": [0, -1, "old", float("inf"), True],
+    "store_max_bytes": [0, -1, "1 GB", 0.5, True],
     "receipts": ["perhaps", None, 7],
 }
 CASES = [pytest.param(name, value, id=f"{name}={value!r}") for name, values in WRONG.items() for value in values]
@@ -85,6 +87,8 @@ def test_the_defaults() -> None:
         "daily_cost_limit_usd": None,
         "egress": "redacted",
         "store_dir": "",
+        "store_max_age_days": 30,
+        "store_max_bytes": 1_000_000_000,
         "receipts": True,
     }
 

@@ -309,7 +309,7 @@ def test_making_and_reading_a_store_creates_nothing(store: Store) -> None:
 def test_files_are_for_their_user_only_and_none_is_left_open(tmp_path: Path) -> None:
     store = Store(tmp_path / "a b?#%41" / "ü")
     kept(store, "s1", keep_of("result"))
-    assert [path.name for path in store.folder.iterdir()] == [FILE_NAME]
+    assert sorted(path.name for path in store.folder.iterdir()) == [FILE_NAME, f"{FILE_NAME}.lock"]
     assert stat.S_IMODE(store.path.stat().st_mode) == 0o600
     assert stat.S_IMODE(store.folder.stat().st_mode) == 0o700
     with closing(sqlite3.connect(store.path)) as connection:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hermes_jev.errors import StoreError
-from hermes_jev.store import Store, StoredVerdict
+from hermes_jev.store import Keep, Store, StoredVerdict
 from hermes_jev.store.database import Database
 from hermes_jev.store.migrations import MIGRATIONS, applied, migrate
 
@@ -113,21 +113,21 @@ def test_receipts_newest_first(store: Store) -> None:
 
 
 def test_each_step_runs_once_and_is_recorded_with_what_it_did(tmp_path: Path) -> None:
-    def m002_extra(connection: sqlite3.Connection) -> None:
+    def m998_extra(connection: sqlite3.Connection) -> None:
         connection.execute("CREATE TABLE extra (x)")
 
-    def m003_fails(connection: sqlite3.Connection) -> None:
+    def m999_fails(connection: sqlite3.Connection) -> None:
         connection.execute("CREATE TABLE half (x)")
         connection.execute("CREATE TABLE extra (x)")
 
     with closing(sqlite3.connect(tmp_path / "file", isolation_level=None)) as connection:
         assert applied(connection) == frozenset()
         migrate(connection)
-        migrate(connection, (*MIGRATIONS, m002_extra))
+        migrate(connection, (*MIGRATIONS, m998_extra))
         with pytest.raises(sqlite3.OperationalError, match="already exists"):
-            migrate(connection, (*MIGRATIONS, m002_extra, m003_fails))
+            migrate(connection, (*MIGRATIONS, m998_extra, m999_fails))
         assert not connection.in_transaction
-        assert applied(connection) == {step.__name__ for step in MIGRATIONS} | {"m002_extra"}
+        assert applied(connection) == {*(step.__name__ for step in MIGRATIONS), "m998_extra"}
         assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
         with pytest.raises(StoreError, match="later version"):
             migrate(connection)
@@ -150,10 +150,10 @@ def test_a_step_that_another_process_ran_meanwhile_is_not_run_again(tmp_path: Pa
 
 
 def test_reading_brings_an_older_file_up_to_date(store: Store) -> None:
-    def m002_extra(connection: sqlite3.Connection) -> None:
+    def m998_extra(connection: sqlite3.Connection) -> None:
         connection.execute("CREATE TABLE extra (x)")
 
-    later = Database(store.path, (*MIGRATIONS, m002_extra))
+    later = Database(store.path, (*MIGRATIONS, m998_extra))
     with later.reading() as connection:
         assert connection is None
     assert not store.folder.exists()
@@ -173,12 +173,42 @@ def test_a_file_of_a_later_version_is_read_and_not_written(store: Store) -> None
         store.add_receipt("s1", "{}")
 
 
+RELEASED = {
+    "m001_truth": "602ff0e93c73343ece9bfe31e9f667092f2b9560ea8d5e3477ba5d33c41c1165",
+    "m002_retention": "c0fabb686472416033b30c4cafd0ab89530616b08326ef83228de0f8db23113c",
+    "m003_services": "0875d3efe2cc82010251e4ece145eaa603c649c8fe56ddaefc86258dbb440ba1",
+}
+"""Hash of the schema after each step."""
+
+
 def test_released_steps_do_not_change() -> None:
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        migrate(connection, MIGRATIONS[:1])
-        rows = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name").fetchall()
-    schema = "\n".join(" ".join(sql.split()) for (sql,) in rows)
-    assert (
-        hashlib.sha256(schema.encode()).hexdigest()
-        == "602ff0e93c73343ece9bfe31e9f667092f2b9560ea8d5e3477ba5d33c41c1165"
-    )
+    for number, (name, expected) in enumerate(RELEASED.items(), 1):
+        assert MIGRATIONS[number - 1].__name__ == name
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+            migrate(connection, MIGRATIONS[:number])
+            rows = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name").fetchall()
+        schema = "\n".join(" ".join(sql.split()) for (sql,) in rows)
+        assert hashlib.sha256(schema.encode()).hexdigest() == expected, name
+    assert len(MIGRATIONS) == len(RELEASED)
+
+
+def test_a_file_of_the_first_version_is_brought_up_to_date(store: Store) -> None:
+    store.keep("mine", [Keep("terminal", "{}", "of a session", "ok", str)])
+    store.keep(None, [Keep("terminal", "{}", "of the shell", "ok", str)])
+    store.add_receipt("mine", "{}")
+    older = Store(store.folder.with_name("older"), now=store.now)
+    with Database(older.path, MIGRATIONS[:1]).writing() as connection:
+        connection.execute("ATTACH ? AS newer", (str(store.path),))
+        for table, columns in (
+            ("contents", "*"),
+            ("originals", "pointer, tool, arguments_sha, result_sha, outcome, created"),
+            ("grants", "*"),
+            ("receipts", "id, session, created, body"),
+        ):
+            connection.execute(f"INSERT INTO {table} SELECT {columns} FROM newer.{table}")
+    assert older.check() == []
+    with closing(sqlite3.connect(older.path)) as connection:
+        for query in ("SELECT used, shell FROM originals ORDER BY pointer", "SELECT bytes FROM receipts"):
+            with closing(sqlite3.connect(store.path)) as newer:
+                assert connection.execute(query).fetchall() == newer.execute(query).fetchall()
+        assert connection.execute("SELECT session FROM sessions").fetchall() == [("mine",)]

@@ -1,70 +1,65 @@
 """One SQLite file: opened for one operation and always closed, with its faults in plain words.
 
 No handle outlives a call, so whoever holds a `Database` can be copied, pickled, forked and used by any thread. Writers
-take the write lock at once and wait for each other; readers see one unchanging state.
+take the write lock at once and wait for each other; readers see one unchanging state. Whoever owns the file is told of
+damage, so that it can be set aside; then an operation that has not begun goes on with what stands there instead.
 """
 
 from __future__ import annotations
 
-import errno
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 from ..errors import StoreError
+from .faults import Damaged, Unavailable, Unreadable, faults, primary_code
 from .migrations import MIGRATIONS, Step, applied, migrate
+
+T = TypeVar("T")
+_Opened = TypeVar("_Opened", sqlite3.Connection, sqlite3.Connection | None)
 
 PATIENCE_S = 3.0
 """How long an operation waits for another process that holds the lock, in seconds."""
 
 _RETRY_S = 0.01
-
-_DISK_FULL = "the disk is full, or a quota or size limit is reached"
-_TOO_BIG = "the value is too big for it"
-_DAMAGED = "it is damaged or no store at all; move it away to start a new one"
-_LOCKED = "it stayed locked by another process; try again"
-_READ_ONLY = "it is read-only, or this user may not write there"
-
-_TOO_MUCH_BY_CODE = {
-    sqlite3.SQLITE_FULL: _DISK_FULL,
-    sqlite3.SQLITE_IOERR: f"writing failed: {_DISK_FULL}, or the disk is failing",
-    sqlite3.SQLITE_TOOBIG: _TOO_BIG,
-}
-_UNAVAILABLE_BY_CODE = {
-    sqlite3.SQLITE_BUSY: _LOCKED,
-    sqlite3.SQLITE_LOCKED: _LOCKED,
-    sqlite3.SQLITE_PROTOCOL: _LOCKED,
-    sqlite3.SQLITE_READONLY: _READ_ONLY,
-    sqlite3.SQLITE_PERM: _READ_ONLY,
-    sqlite3.SQLITE_IOERR_READ: "it is no file, or the disk is failing",
-    sqlite3.SQLITE_CORRUPT: _DAMAGED,
-    sqlite3.SQLITE_NOTADB: _DAMAGED,
-    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check that its folder is one, and may be written",
-}
-_TOO_MUCH_BY_ERRNO = {errno.ENOSPC: _DISK_FULL, errno.EDQUOT: _DISK_FULL, errno.EFBIG: _DISK_FULL}
-_UNAVAILABLE_BY_ERRNO = {
-    errno.EACCES: _READ_ONLY,
-    errno.EPERM: _READ_ONLY,
-    errno.EROFS: _READ_ONLY,
-    errno.EEXIST: "a file stands where its folder should be",
-    errno.ENOTDIR: "a file stands where its folder should be",
-}
+_TRIES = 5
 
 
-class Unavailable(StoreError):
-    """The file as a whole cannot be used now; writing less into it would not help."""
+class _Reported(Damaged):
+    """Damage that the owner of the file has been told of already."""
+
+
+class FileId(NamedTuple):
+    """Tells a file from another that was put under its name."""
+
+    device: int
+    inode: int
+
+
+def file_id(path: Path) -> FileId | None:
+    """Which file is there now; None for none."""
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return FileId(found.st_dev, found.st_ino)
 
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """The file at `path` with the tables that `steps` make. Nothing happens before the first operation."""
+    """The file at `path` with the tables that `steps` make. Nothing happens before the first operation.
+
+    `damaged` is told which file is damaged and answers whether opening again may help.
+    """
 
     path: Path
     steps: tuple[Step, ...] = MIGRATIONS
     patience_s: float = PATIENCE_S
+    damaged: Callable[[FileId | None], bool] | None = None
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection | None]:
@@ -72,8 +67,8 @@ class Database:
 
         Creates nothing. Raises StoreError in place of any fault of the file.
         """
-        with faults(self.path.name), ExitStack() as stack:
-            connection = self._open_to_read()
+        with self._watched(), ExitStack() as stack:
+            connection = self._opened(self._open_to_read)
             if connection is not None:
                 stack.enter_context(closing(connection))
                 connection.execute("BEGIN")
@@ -85,41 +80,85 @@ class Database:
 
         Creates folder and file (for this user only) at need. Raises StoreError in place of any fault of the file.
         """
-        with faults(self.path.name):
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with closing(self._open("mode=rwc", self._prepare_to_write)) as connection:
-                connection.execute("BEGIN IMMEDIATE")
+        with self._watched(), closing(self._opened(self._open_to_write)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    @contextmanager
+    def tending(self) -> Iterator[sqlite3.Connection]:
+        """Give a connection outside any transaction, for what SQLite does to a whole file. Raises StoreError."""
+        with self._watched(), closing(self._opened(self._open_to_write)) as connection:
+            yield connection
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Faults in plain words; a damaged file is reported to its owner, for the next operation."""
+        before: FileId | None = None
+        try:
+            with faults(self.path.name):
+                before = file_id(self.path)
+                yield
+        except _Reported:
+            raise
+        except Damaged:
+            if self.damaged is not None:
+                self.damaged(before)
+            raise
+
+    def _opened(self, opening: Callable[[], _Opened]) -> _Opened:
+        """Open the file; when it is damaged, what its owner puts in its place."""
+        before = file_id(self.path)
+        try:
+            with faults(self.path.name):
+                return opening()
+        except (Damaged, Unreadable) as error:
+            if self.damaged is None or not self.damaged(before):
+                raise _Reported(str(error)) from error
+        return opening()
+
+    def _open_to_write(self) -> sqlite3.Connection:
+        make_private_folder(self.path.parent)
+        for _ in range(_TRIES):
+            if self.path.exists():
                 try:
-                    yield connection
-                    connection.execute("COMMIT")
-                finally:
-                    if connection.in_transaction:
-                        connection.execute("ROLLBACK")
+                    return self._open("mode=rw", self._prepare_to_write)[0]
+                except sqlite3.OperationalError as error:
+                    if primary_code(error) != sqlite3.SQLITE_CANTOPEN or self.path.exists():
+                        raise
+            # A new file is begun under the lock, never while a damaged one is being moved away: the log that SQLite
+            # keeps beside a file is found by its name alone.
+            with closing(lock(self.path, self.patience_s)):
+                if not self.path.exists():
+                    return self._open("mode=rwc", self._prepare_to_write)[0]
+        raise Unavailable(f"{self.path.name}: it is there and gone again")
 
     def _open_to_read(self) -> sqlite3.Connection | None:
         if not self.path.exists():
             return None
         try:
-            connection = self._open("mode=rw", self._prepare_to_read)
+            connection, done = self._open("mode=rw", self._prepare_to_read)
         except sqlite3.OperationalError as error:
-            if _code(error) not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) or self._has_log():
+            if primary_code(error) not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) or self._has_log():
                 raise
             # Where the folder cannot be written, SQLite cannot make the files it shares with writers. Without a
             # write-ahead log there is nothing to share, and every content is checked against its hash anyway.
-            connection = self._open("mode=ro&immutable=1", self._prepare_to_read)
-        with ExitStack() as stack:
-            stack.enter_context(closing(connection))
-            if not applied(connection):
-                return None
-            stack.pop_all()
+            connection, done = self._open("mode=ro&immutable=1", _prepare_to_look)
+        if done:
             return connection
+        connection.close()
+        return None
 
     def _has_log(self) -> bool:
         log = self.path.with_name(f"{self.path.name}-wal")
         return log.exists() and log.stat().st_size > 0
 
-    def _open(self, query: str, prepare: Callable[[sqlite3.Connection], None]) -> sqlite3.Connection:
-        """Connect and `prepare`, again while another process is in the middle of opening or closing the file."""
+    def _open(self, query: str, prepare: Callable[[sqlite3.Connection], T]) -> tuple[sqlite3.Connection, T]:
+        """A connection and what `prepare` made of it; tried again while another process is opening or closing."""
         address = f"{self.path.absolute().as_uri()}?{query}"
         deadline = time.monotonic() + self.patience_s
         while True:
@@ -127,47 +166,64 @@ class Database:
                 connection = sqlite3.connect(address, uri=True, timeout=self.patience_s, isolation_level=None)
                 stack.enter_context(closing(connection))
                 try:
-                    prepare(connection)
+                    made = prepare(connection)
                     stack.pop_all()
-                    return connection
+                    return connection, made
                 except sqlite3.OperationalError as error:
-                    if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                    if primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
                         raise
             time.sleep(_RETRY_S)
 
-    def _prepare_to_read(self, connection: sqlite3.Connection) -> None:
-        connection.execute("PRAGMA cell_size_check = ON")
-        done = applied(connection)
+    def _prepare_to_read(self, connection: sqlite3.Connection) -> frozenset[str]:
+        done = _prepare_to_look(connection)
         if done and any(step.__name__ not in done for step in self.steps):
             migrate(connection, self.steps)
+        return done
 
     def _prepare_to_write(self, connection: sqlite3.Connection) -> None:
-        if not applied(connection):
-            # SQLite gives its side files the mode of this one, and so far none of them holds anything.
-            self.path.chmod(0o600)
+        # SQLite gives its side files the mode of this one; a new file does not hold anything yet.
+        mode = self.path.stat().st_mode & 0o777
+        if mode & 0o077:
+            self.path.chmod(mode & 0o700)
         connection.execute("PRAGMA cell_size_check = ON")
+        # What is removed is overwritten at once, and its room can be given back piece by piece.
+        connection.execute("PRAGMA secure_delete = ON")
+        if not applied(connection):
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         migrate(connection, self.steps)
 
 
-@contextmanager
-def faults(name: str) -> Iterator[None]:
-    """Turn what SQLite and the system raise into a StoreError that says what is wrong with the file `name`."""
+def _prepare_to_look(connection: sqlite3.Connection) -> frozenset[str]:
+    """The steps the file has been through; one of an earlier version is read as it is."""
+    connection.execute("PRAGMA cell_size_check = ON")
+    return applied(connection)
+
+
+def lock(path: Path, patience_s: float) -> sqlite3.Connection:
+    """The lock on which file stands under this name, held until closed or until its process ends, however it ends.
+
+    Raises what SQLite and the system raise when it stays taken or the folder cannot be written.
+    """
+    file = path.with_name(f"{path.name}.lock")
+    if not file.exists():
+        file.touch(mode=0o600)
+    connection = sqlite3.connect(file, timeout=patience_s, isolation_level=None)
     try:
-        yield
-    except sqlite3.DataError as error:
-        raise StoreError(f"{name}: {_TOO_BIG}") from error
-    except OverflowError as error:
-        raise StoreError(f"{name}: {_TOO_BIG}") from error
-    except UnicodeDecodeError as error:
-        # SQLite quotes a damaged schema in its message, and the driver cannot read the quotation.
-        raise Unavailable(f"{name}: {_DAMAGED}") from error
-    except sqlite3.Error as error:
-        codes = (_extended_code(error), _code(error))
-        raise _plain(name, codes, _TOO_MUCH_BY_CODE, _UNAVAILABLE_BY_CODE) from error
-    except OSError as error:
-        raise _plain(name, (error.errno or 0,), _TOO_MUCH_BY_ERRNO, _UNAVAILABLE_BY_ERRNO) from error
+        connection.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make a folder that only this user can look into. One that holds something already is left as it is."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    mode = folder.stat().st_mode & 0o777
+    if mode & 0o077 and not any(folder.iterdir()):
+        folder.chmod(mode & 0o700)
 
 
 def to_sql(text: str) -> str | bytes:
@@ -189,24 +245,3 @@ def from_sql(value: object) -> str:
         except UnicodeDecodeError as error:
             raise StoreError("a stored text is damaged") from error
     raise StoreError("a stored text is damaged")
-
-
-def _code(error: sqlite3.Error) -> int:
-    """The primary result code, or 0 for an error the driver raised by itself."""
-    return _extended_code(error) & 0xFF
-
-
-def _extended_code(error: sqlite3.Error) -> int:
-    # Of what the driver raises by itself, only a stored text that is no UTF-8 is an OperationalError: damage.
-    default = sqlite3.SQLITE_CORRUPT if isinstance(error, sqlite3.OperationalError) else 0
-    return int(vars(error).get("sqlite_errorcode", default))
-
-
-def _plain(name: str, codes: Sequence[int], too_much: Mapping[int, str], unavailable: Mapping[int, str]) -> StoreError:
-    """The error for the first code that one of the tables knows."""
-    for code in codes:
-        if code in unavailable:
-            return Unavailable(f"{name}: {unavailable[code]}")
-        if code in too_much:
-            return StoreError(f"{name}: {too_much[code]}")
-    return Unavailable(f"{name}: it cannot be used (code {codes[0]})")

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from ..errors import StoreError
+from .faults import Damaged, primary_code
 
 Step = Callable[[sqlite3.Connection], None]
 
@@ -46,7 +47,7 @@ def m001_truth(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-def m_services(connection: sqlite3.Connection) -> None:
+def m003_services(connection: sqlite3.Connection) -> None:
     """How remote services stand, and what they cost by day (UTC)."""
     connection.execute(
         """CREATE TABLE services (
@@ -60,21 +61,49 @@ def m_services(connection: sqlite3.Connection) -> None:
     )
 
 
-MIGRATIONS: tuple[Step, ...] = (m001_truth, m_services)
+def m002_retention(connection: sqlite3.Connection) -> None:
+    """When sessions were seen and originals last cut, and whose they are: what decides how long they stay."""
+    for statement in (
+        "CREATE TABLE sessions (session TEXT PRIMARY KEY, seen REAL NOT NULL) WITHOUT ROWID",
+        "INSERT INTO sessions SELECT session, max(created) FROM grants GROUP BY session",
+        "ALTER TABLE originals ADD COLUMN used REAL NOT NULL DEFAULT 0",
+        # Stored outside any session too, so it outlives the sessions that have it.
+        "ALTER TABLE originals ADD COLUMN shell INTEGER NOT NULL DEFAULT 0",
+        "UPDATE originals SET used = created, shell = pointer NOT IN (SELECT pointer FROM grants)",
+        "CREATE INDEX originals_by_use ON originals (used, pointer)",
+        "CREATE INDEX originals_by_arguments ON originals (arguments_sha)",
+        "CREATE INDEX originals_by_result ON originals (result_sha)",
+        "ALTER TABLE receipts ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0",
+        "UPDATE receipts SET bytes = length(CAST(body AS BLOB))",
+        # Sizes are added up without reading the bodies before them.
+        "CREATE INDEX receipts_by_size ON receipts (id, bytes)",
+        "CREATE INDEX verdicts_by_age ON verdicts (created)",
+    ):
+        connection.execute(statement)
+
+
+MIGRATIONS: tuple[Step, ...] = (m001_truth, m002_retention, m003_services)
 
 
 def applied(connection: sqlite3.Connection) -> frozenset[str]:
     """Names of the steps this file went through; empty for a file nothing was ever written to.
 
-    Raises StoreError when the file is a database of something else.
+    Raises StoreError when the file is a database of something else, Damaged when it is what is left of a store.
     """
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    if not tables and application == 0:
-        return frozenset()
-    if application != APPLICATION_ID or "meta" not in tables:
+    if application != APPLICATION_ID:
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if not tables and application == 0:
+            return frozenset()
         raise StoreError("the file under the store's name is not a store of hermes_jev; move it away")
-    rows = connection.execute("SELECT substr(key, ?) FROM meta WHERE key LIKE ?", (len(_RECORD) + 1, f"{_RECORD}%"))
+    # As a range and not by LIKE, which would look through all keys.
+    query = "SELECT substr(key, ?) FROM meta WHERE key >= ? AND key < ?"
+    try:
+        rows = connection.execute(query, (len(_RECORD) + 1, _RECORD, _RECORD[:-1] + chr(ord(_RECORD[-1]) + 1)))
+    except sqlite3.OperationalError as error:
+        if primary_code(error) == sqlite3.SQLITE_ERROR:
+            raise Damaged("the store has lost its tables") from error
+        raise
     return frozenset(name for (name,) in rows)
 
 

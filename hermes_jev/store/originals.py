@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..errors import NotStored, StoreError
-from .database import faults, from_sql, to_sql
+from .database import from_sql, to_sql
+from .faults import faults
 from .values import (
     MAX_ID_LENGTH,
     MIN_ID_LENGTH,
@@ -105,9 +106,13 @@ def put(connection: sqlite3.Connection, prepared: Prepared, session: str | None,
     for content in (prepared.arguments, prepared.result):
         _put_content(connection, content)
     connection.execute(
-        "INSERT OR IGNORE INTO originals (pointer, tool, arguments_sha, result_sha, outcome, created)"
-        " VALUES (?, ?, ?, ?, ?, ?)",
-        (pointer, to_sql(item.tool), prepared.arguments.sha, prepared.result.sha, to_sql(item.outcome), created),
+        "INSERT INTO originals (pointer, tool, arguments_sha, result_sha, outcome, created, used, shell)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (pointer) DO UPDATE SET used = max(used, excluded.used), shell = max(shell, excluded.shell)",
+        (
+            *(pointer, to_sql(item.tool), prepared.arguments.sha, prepared.result.sha, to_sql(item.outcome)),
+            *(created, created, session is None),
+        ),
     )
     connection.execute("INSERT OR IGNORE INTO cuts (text_sha, pointer) VALUES (?, ?)", (text_sha, pointer))
     if session is not None:

@@ -6,14 +6,20 @@ judge's verdicts and the receipts. An original is written, committed and read ba
 
 from __future__ import annotations
 
-import sqlite3
+import logging
+import math
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 from ..errors import NotStored, StoreError
-from .database import PATIENCE_S, Database, Unavailable, faults, from_sql, to_sql
+from . import ledger, lineage
+from .aside import files_aside, remove, set_aside
+from .care import InUse, Stats, Stored, Sweep, each, last_sweep, purge_session, stats
+from .database import PATIENCE_S, Database, FileId, file_id
+from .faults import Damaged, Unavailable, faults
+from .ledger import StoredReceipt, StoredVerdict
 from .originals import (
     NOT_STORED,
     Call,
@@ -30,37 +36,24 @@ from .originals import (
     prepare,
     put,
 )
+from .retention import Limits, Purged, Swept
+from .salvage import is_salvaged, salvage
 from .values import is_pointer_id
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 FILE_NAME = "truth.sqlite3"
 
-MAX_VERDICTS = 50_000
-"""Rows of the verdict cache; the oldest beyond this leave."""
+DISPOSABLE = ("search.sqlite3", "search.sqlite3.damaged")
+"""Files beside it that hold copies of what is stored, and are made anew from it."""
 
-NOTE = "note:"
-"""Keys of notes begin with this, beside those of the migrations."""
+SALVAGE_S = 5.0
+"""Seconds that somebody's turn waits for what a damaged file still holds; the next sweep does the rest."""
 
-MAX_ANCESTORS = 1_000
-"""Sessions an ancestry names at most."""
-
-
-class StoredVerdict(NamedTuple):
-    """P(call still matters) and P(output still needed), None where unanswered, and how the judge saw the exchange."""
-
-    call: float | None
-    output: float | None
-    stage: str
-    calls_seen: int
-    judge: str
-
-
-class StoredReceipt(NamedTuple):
-    """One receipt: its number in this store, its session, when (seconds since 1970), its JSON text."""
-
-    id: int
-    session: str | None
-    created: float
-    body: str
+SEEN_AGAIN_S = 3_600.0
+"""A session that is seen again within these seconds is not written down again."""
 
 
 class Store:
@@ -70,10 +63,17 @@ class Store:
     raises StoreError when the file cannot be used; a folder where nothing was stored yet is simply empty.
     """
 
-    def __init__(self, folder: Path, now: Callable[[], float] = time.time, patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        now: Callable[[], float] = time.time,
+        patience_s: float = PATIENCE_S,
+        say: Callable[[str], None] = logger.warning,
+    ) -> None:
         self.folder = Path(folder)
         self.now = now
         self.patience_s = patience_s
+        self.say = say
 
     @property
     def path(self) -> Path:
@@ -81,7 +81,35 @@ class Store:
         return self.folder / FILE_NAME
 
     def _database(self) -> Database:
+        return Database(self.path, patience_s=self.patience_s, damaged=self._damaged)
+
+    def _as_it_is(self) -> Database:
+        """The file for those who only look or tend: damage is for them to tell."""
         return Database(self.path, patience_s=self.patience_s)
+
+    def _damaged(self, found: FileId | None) -> bool:
+        """Set a damaged file aside and begin a new one with what can still be read; whether to try again."""
+        try:
+            aside = set_aside(self.path, found, self.patience_s)
+        except StoreError as error:
+            self.say(f"{FILE_NAME} is damaged and cannot be set aside: {error}")
+            return False
+        if aside is None:
+            return file_id(self.path) != found
+        try:
+            done = salvage(aside, self._as_it_is(), SALVAGE_S)
+            saved = f"{done.originals:,} originals were saved from it{'' if done.finished else ' so far'}"
+        except StoreError as error:
+            saved = f"nothing could be saved from it yet ({error})"
+        self.say(f"{FILE_NAME} was damaged: it is set aside as {aside.name} and a new one was begun; {saved}")
+        return True
+
+    def _twice(self, read: Callable[[], T]) -> T:
+        """Read, and once more if the file was found damaged: by then another one stands there."""
+        try:
+            return read()
+        except Damaged:
+            return read()
 
     # Originals
 
@@ -107,6 +135,8 @@ class Store:
         created = self.now()
         written: list[Kept | StoreError] = []
         with self._database().writing() as connection:
+            if session is not None:
+                lineage.see(connection, session, created)
             for one in prepared:
                 try:
                     written.append(one if isinstance(one, StoreError) else put(connection, one, session, created))
@@ -153,10 +183,20 @@ class Store:
         """
         if not is_pointer_id(pointer):
             raise NotStored(NOT_STORED)
-        with self._database().reading() as connection:
-            if connection is None or not (sessions is None or may_open(connection, pointer, sessions)):
-                raise NotStored(NOT_STORED)
-            return load(connection, pointer)
+
+        def read() -> Original:
+            with self._database().reading() as connection:
+                if connection is None or not (sessions is None or may_open(connection, pointer, sessions)):
+                    raise NotStored(NOT_STORED)
+                return load(connection, pointer)
+
+        try:
+            return self._twice(read)
+        except NotStored:
+            # Whoever saved what a damaged file held may have run out of time, or been killed.
+            if self.salvage(SALVAGE_S) == 0:
+                raise
+            return read()
 
     def describe(self, pointer: str, sessions: Collection[str] | None) -> Call | None:
         """The call to run again when `get` failed, or None when it is not known either.
@@ -179,11 +219,16 @@ class Store:
 
     def originals_of(self, texts: Iterable[Any]) -> dict[int, Original]:
         """As `original_of` for many texts at once: originals by the index of their text."""
-        with self._database().reading() as connection:
-            if connection is None:
-                return {}
-            found = ((index, load_behind(connection, text)) for index, text in enumerate(texts))
-            return {index: original for index, original in found if original is not None}
+        asked = list(texts)
+
+        def read() -> dict[int, Original]:
+            with self._database().reading() as connection:
+                if connection is None:
+                    return {}
+                found = ((index, load_behind(connection, text)) for index, text in enumerate(asked))
+                return {index: original for index, original in found if original is not None}
+
+        return self._twice(read)
 
     # Lineage
 
@@ -193,51 +238,53 @@ class Store:
         Raises StoreError when `child` is `parent` or comes before it.
         """
         with self._database().writing() as connection:
-            if child in _ancestry(connection, parent):
+            if not lineage.link(connection, child, parent, reason, self.now()):
                 raise StoreError("a session cannot continue itself")
-            connection.execute(
-                "INSERT OR IGNORE INTO lineage (child, parent, reason, created) VALUES (?, ?, ?, ?)",
-                (to_sql(child), to_sql(parent), to_sql(reason), self.now()),
-            )
+            lineage.see(connection, child, self.now())
 
-    def ancestry(self, session: str) -> list[str]:
-        """The session and those it continues, nearest first, at most MAX_ANCESTORS of them."""
+    def ancestry(self, *sessions: str) -> list[str]:
+        """The sessions and those they continue, nearest first, at most MAX_ANCESTORS of them."""
+
+        def read() -> list[str]:
+            with self._database().reading() as connection:
+                return list(dict.fromkeys(sessions)) if connection is None else lineage.ancestry(connection, *sessions)
+
+        return self._twice(read)
+
+    def saw(self, session: str, parents: Sequence[str] = ()) -> None:
+        """Note that a session is in use, so that its originals stay, and which sessions it continues, nearest first.
+
+        Writes only for sessions that the store knows something of, and not again within the hour.
+        """
+        now = self.now()
         with self._database().reading() as connection:
-            return [session] if connection is None else _ancestry(connection, session)
+            if connection is None:
+                return
+            known = {name for name in (session, *parents) if lineage.seen(connection, name) is not None}
+            line = [] if not parents else lineage.ancestry(connection, session)
+            last = lineage.seen(connection, session)
+        links = [pair for pair in zip((session, *parents), parents, strict=False) if pair[1] not in line]
+        if not known or (not links and last is not None and abs(now - last) < SEEN_AGAIN_S):
+            return
+        with self._database().writing() as connection:
+            lineage.see(connection, session, now)
+            for child, parent in links:
+                lineage.link(connection, child, parent, "host", now)
 
-    # Verdicts
+    # Verdicts and receipts
 
     def verdicts(self, keys: Iterable[str]) -> dict[str, StoredVerdict]:
         """The verdicts that are stored under these keys."""
-        found: dict[str, StoredVerdict] = {}
         with self._database().reading() as connection:
-            if connection is None:
-                return found
-            for key in keys:
-                row = connection.execute(
-                    "SELECT call, output, stage, calls_seen, judge FROM verdicts WHERE key = ?", (to_sql(key),)
-                ).fetchone()
-                if row is not None:
-                    found[key] = _verdict(row)
-        return found
+            return {} if connection is None else ledger.verdicts(connection, keys)
 
     def save_verdicts(self, verdicts: Mapping[str, StoredVerdict]) -> None:
         """Store verdicts, in place of older ones under the same keys."""
         if not verdicts:
             return
         created = self.now()
-        rows = [
-            (to_sql(key), one.call, one.output, to_sql(one.stage), one.calls_seen, to_sql(one.judge), created)
-            for key, one in verdicts.items()
-        ]
         with self._database().writing() as connection:
-            connection.executemany("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-            # A replaced row gets a new number, so the numbers tell age even when the clock was set back.
-            connection.execute(
-                "DELETE FROM verdicts WHERE rowid IN"
-                " (SELECT rowid FROM verdicts ORDER BY rowid DESC LIMIT -1 OFFSET ?)",
-                (MAX_VERDICTS,),
-            )
+            ledger.save_verdicts(connection, verdicts, created)
 
     # Notes
 
@@ -246,73 +293,92 @@ class Store:
         with self._database().reading() as connection:
             if connection is None:
                 return None
-            row = connection.execute("SELECT value FROM meta WHERE key = ?", (to_sql(f"{NOTE}{key}"),)).fetchone()
-            return None if row is None else str(from_sql(row[0]))
+            return ledger.note(connection, key)
 
     def save_note(self, key: str, text: str) -> None:
         """Note a short text under a key, in place of the one before."""
         with self._database().writing() as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (to_sql(f"{NOTE}{key}"), to_sql(text))
-            )
+            ledger.save_note(connection, key, text)
 
     # Receipts
 
     def add_receipt(self, session: str | None, body: str) -> int:
         """Append a receipt (JSON text) and return its number, which grows."""
         with self._database().writing() as connection:
-            cursor = connection.execute(
-                "INSERT INTO receipts (session, created, body) VALUES (?, ?, ?)",
-                (None if session is None else to_sql(session), self.now(), to_sql(body)),
-            )
-            return cursor.lastrowid or 0
+            return ledger.add_receipt(connection, session, body, self.now())
 
     def receipts(self, session: str | None = None, limit: int = 1_000) -> list[StoredReceipt]:
         """The newest receipts, newest first: of one session, or of all when `session` is None."""
-        where, values = ("", ()) if session is None else ("WHERE session = ?", (to_sql(session),))
         with self._database().reading() as connection:
-            if connection is None:
-                return []
-            rows = connection.execute(
-                f"SELECT id, session, created, body FROM receipts {where} ORDER BY id DESC LIMIT ?",
-                (*values, max(limit, 0)),
-            )
-            return [
-                StoredReceipt(number, None if owner is None else from_sql(owner), created, from_sql(body))
-                for number, owner, created, body in rows
-            ]
+            return [] if connection is None else ledger.receipts(connection, session, limit)
 
-    # Health
+    # Care
+
+    def sweep(
+        self,
+        limits: Limits,
+        in_use: InUse | None = None,
+        sessions: Sequence[str] = (),
+        limit_s: float | None = None,
+    ) -> Swept:
+        """Remove what is older or more than the limits allow, least recently used first, for about `limit_s` seconds.
+
+        Never what a session may open that was seen within the age limit or is one of `sessions`, nor the pointers that
+        `in_use` gives. Raises StoreError.
+        """
+        until = math.inf if limit_s is None else time.monotonic() + limit_s
+        self.salvage(limit_s)
+        swept = Sweep(self._database(), limits, self.now(), tuple(sessions), in_use, until).run()
+        for aside in files_aside(self.path):
+            if self.now() - aside.stat().st_mtime > limits.max_age_s and is_salvaged(self._as_it_is(), aside):
+                remove(aside)
+        return swept
+
+    def swept(self) -> float | None:
+        """When a sweep was last finished, in seconds since 1970; None for never, or when nothing is stored."""
+        return last_sweep(self._database())
+
+    def purge(self, session: str) -> Purged:
+        """Remove for good what this session alone has; what another one has too stays.
+
+        What it removed is overwritten. Damaged files that were set aside are searched for what can be saved, and
+        deleted; so is the full text, which is made anew from what is left. Raises StoreError, also when only the
+        overwriting failed.
+        """
+        with self._database().reading():
+            pass  # a damaged file is set aside first
+        if not self.path.exists() and not self.aside():
+            return Purged()
+        self.salvage()
+        for path in (*self.aside(), *(self.folder / name for name in DISPOSABLE)):
+            remove(path)
+        return purge_session(self._as_it_is(), session)
+
+    def salvage(self, limit_s: float | None = None) -> int:
+        """Carry over what damaged files that were set aside still hold and the store has not; how many originals."""
+        waiting = [aside for aside in self.aside() if not is_salvaged(self._as_it_is(), aside)]
+        return sum(salvage(aside, self._as_it_is(), limit_s).originals for aside in waiting)
+
+    def aside(self) -> list[Path]:
+        """Damaged files that were set aside, oldest first."""
+        return files_aside(self.path)
+
+    def stats(self) -> Stats:
+        """Count what is there. Raises StoreError for a damaged file, and leaves it where it is."""
+        return stats(self._as_it_is())
+
+    def each(self, session: str | None = None) -> Iterator[Stored]:
+        """Every original, or those of one session, in the order they were stored."""
+        return each(self._as_it_is(), session)
 
     def check(self) -> list[str]:
         """Hash everything again and return what disagrees, one line each; empty for a sound or empty store."""
         found: list[str] = []
         try:
-            with self._database().reading() as connection:
+            with self._as_it_is().reading() as connection:
                 if connection is not None:
                     for line in disagreements(connection, FILE_NAME):
                         found.append(line)  # one by one, so that they outlive a fault further on
         except StoreError as error:
             found.append(str(error))
         return found
-
-
-def _verdict(row: tuple[object, ...]) -> StoredVerdict:
-    match row:
-        case (float() | None as call, float() | None as output, stage, int() as calls_seen, judge):
-            return StoredVerdict(call, output, from_sql(stage), calls_seen, from_sql(judge))
-    raise StoreError("a stored verdict is damaged")
-
-
-def _ancestry(connection: sqlite3.Connection, session: str) -> list[str]:
-    """Level by level from the session upwards, each one once, whatever loops the table may hold."""
-    line = {session: None}
-    level = [session]
-    while level and len(line) < MAX_ANCESTORS:
-        above: list[str] = []
-        for child in level:
-            rows = connection.execute("SELECT parent FROM lineage WHERE child = ? ORDER BY created", (to_sql(child),))
-            above.extend(from_sql(parent) for (parent,) in rows)
-        level = [parent for parent in dict.fromkeys(above) if parent not in line]
-        line.update(dict.fromkeys(level))
-    return list(line)[:MAX_ANCESTORS]
