@@ -18,7 +18,8 @@ from .inputs import require_messages
 from .job import Job, Pruned
 from .judge import Judge, judge_of
 from .judged import Bench, judged
-from .policy import Cuts, Pressure, decide, gain_of, ladder
+from .ladder import ladder
+from .policy import Cuts, Pressure, decide, gain_of
 from .receipts import Outcome
 from .record import Recorder
 from .settings import Settings, Source, from_environment, resolve
