@@ -72,7 +72,7 @@ def _requests(messages: Sequence[Message]) -> Sequence[str]:
         if role == "user":
             text = content_text(message.get("content")).strip()
         elif role == "tool":
-            text = _words_in(content_text(message.get("content"))).strip()
+            text = words_in(content_text(message.get("content"))).strip()
         else:
             continue
         text = _USER_MARK.sub("", text).strip()
@@ -85,8 +85,8 @@ def _requests(messages: Sequence[Message]) -> Sequence[str]:
     return found or spoken[:1]
 
 
-def _words_in(text: str) -> str:
-    """The user's words in a result; when it was cut they stand before the notice, later ones after it."""
+def words_in(text: str) -> str:
+    """The user's words in a tool result; when it was cut they stand before the notice, later ones after it."""
     cut = notice.cut_in(text)
     if cut is None:
         return unwrap(text).user_words

@@ -16,7 +16,8 @@ from .store.values import encode, pointer_hash, pointer_id
 from .tokens import estimate_tokens, value_tokens
 from .transcript import Exchange, Transcript
 
-Action = Literal["keep", "truncate", "remove"]
+Action = Literal["keep", "truncate", "remove", "drop"]
+"""What happens to a result; with `drop` its whole turn leaves the window."""
 Trigger = Literal["no", "compact", "urgent"]
 
 FLAT_MINIMUM = 12
@@ -173,7 +174,7 @@ class Cuts:
         return self._gains[key]
 
     def _gain(self, exchange: Exchange, action: Action) -> int | None:
-        if action == "keep":
+        if action in ("keep", "drop"):
             return 0
         content = self.content(exchange)
         if content is None:
@@ -181,7 +182,7 @@ class Cuts:
         # The very text that will stand there: an estimate that differs from it by a token would let a second pass
         # find the prompt over the target that the first one stopped at.
         left = self.render(exchange, action, pointer_id(bytes.fromhex(content)))
-        if len(left) > self._settings.pin_max_chars or exchange.size - len(left) < CLEARLY_SHORTER:
+        if len(left) > self._settings.pin_max_chars or exchange.bulk - len(left) < CLEARLY_SHORTER:
             return None
         gain = value_tokens(exchange.result) - estimate_tokens(left)
         return gain if gain > 0 else None

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from builders import exchanges, text
+from builders import exchanges, text, user
 from test_policy import many, pressure, verdict
 
 from hermes_jev.ladder import LADDER_MARGIN, ladder
 from hermes_jev.pins import Pin
+from hermes_jev.plan import Costs, Plan
 from hermes_jev.policy import Action, Cuts, Decision, Pressure, Verdict, gain_of
 from hermes_jev.settings import Settings
-from hermes_jev.transcript import Exchange
+from hermes_jev.transcript import Exchange, Transcript
 
 DEFAULTS = Settings()
+
+
+def climb(decisions: list[Decision], pinned: list[tuple[Exchange, Pin]], where: Pressure, cuts: Cuts) -> list[Decision]:
+    """The rungs about results alone: the transcript that the others look at has nothing for them."""
+    costs = Costs(Transcript.parse([user("go")]), where.settings, cuts)
+    return list(ladder(Plan(tuple(decisions)), pinned, where, costs).decisions)
 
 
 def climbed(
@@ -21,7 +28,7 @@ def climbed(
 ) -> dict[int, tuple[Action, str]]:
     cuts = Cuts(where.settings)
     decisions = [Decision(exchange, "keep", "output needed", verdicts.get(exchange.ordinal)) for exchange in kept]
-    found = ladder(decisions, pinned, where, cuts)
+    found = climb(decisions, pinned, where, cuts)
     return {decision.exchange.ordinal: (decision.action, decision.reason) for decision in found}
 
 
@@ -102,7 +109,7 @@ def test_what_was_cut_already_counts_and_is_not_cut_twice() -> None:
     ]
     where = over(1_000_000, gain(found[0], "remove") - 1)
 
-    assert ladder(decisions, [(found[2], "last_calls")], where, cuts) == decisions
+    assert climb(decisions, [(found[2], "last_calls")], where, cuts) == decisions
     assert gain_of(decisions, cuts) == cuts.gain(found[0], "remove")
 
 
@@ -110,6 +117,6 @@ def test_every_decision_of_before_is_still_there() -> None:
     found = many(5)
     decisions = [Decision(exchange, "keep", "no answer") for exchange in found]
 
-    after = ladder(decisions, [], over(1_000_000, 10**9), Cuts(DEFAULTS))
+    after = climb(decisions, [], over(1_000_000, 10**9), Cuts(DEFAULTS))
 
     assert [decision.exchange for decision in after] == list(found)
