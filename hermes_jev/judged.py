@@ -40,13 +40,15 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Judged:
-    """Verdicts by ordinal, and what it took. `failed` says that questions were asked and none was answered."""
+    """Verdicts by ordinal, and what it took. `failed` says that questions were asked and none was answered; `put_off`
+    are the candidates beyond what one pass asks a remote judge about."""
 
     verdicts: Mapping[int, Verdict] = field(default_factory=dict)
     answers: Answers = field(default_factory=Answers)
     failed: bool = False
     partial: bool = False
     problems: tuple[str, ...] = ()
+    put_off: tuple[Exchange, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,17 @@ def judged(
         for exchange in candidates
         if standing[contents[exchange.ordinal]].ordinal in first.verdicts
     }
-    return replace(first, verdicts=spread)
+    late = {contents[exchange.ordinal] for exchange in first.put_off}
+    put_off = tuple(exchange for exchange in candidates if contents[exchange.ordinal] in late)
+    return replace(first, verdicts=spread, put_off=put_off)
+
+
+def with_the_rest(transcript: Transcript, found: Judged, contents: Mapping[int, str], bench: Bench) -> Judged:
+    """What the embedded judge says of the candidates that were put off, added: in a session of thousands of calls the
+    window would fill long before a remote judge was asked about all of them."""
+    rest = judged(transcript, found.put_off, contents, replace(bench, judge=Lexical()), False)
+    problem = f"the lexical judge answered for {len(rest.verdicts)} results beyond those that one pass asks about"
+    return replace(found, verdicts={**found.verdicts, **rest.verdicts}, problems=(*found.problems, problem))
 
 
 def _ask(transcript: Transcript, standing: Mapping[str, Exchange], bench: Bench, judge: Judge) -> Judged:
@@ -117,7 +129,9 @@ def _ask(transcript: Transcript, standing: Mapping[str, Exchange], bench: Bench,
     fitted = window.fit_local(what) if judge.local else window.fit(what, bench.gate, bench.settings.items_per_request)
     problems.extend(sorted({f"not asked: {why}" for why in fitted.unsent.values()}))
     if not fitted.requests:
-        return Judged(verdicts, Answers(judge=judge.name, model=judge.version), problems=tuple(problems))
+        late = tuple(e for e in standing.values() if e.ordinal in stored and e.ordinal not in verdicts)
+        answers = Answers(judge=judge.name, model=judge.version)
+        return Judged(verdicts, answers, problems=tuple(problems), put_off=(*put_off, *late))
     started = time.monotonic()
     answers = ask_blocking(judge, fitted.requests, bench.settings.pass_deadline_s)
     answers = replace(answers, latency_ms=round(1_000 * (time.monotonic() - started)))
@@ -133,7 +147,7 @@ def _ask(transcript: Transcript, standing: Mapping[str, Exchange], bench: Bench,
     rows |= {keys[e.ordinal]: StoredVerdict(None, None, PUT_OFF, calls, judge.name) for e in put_off}
     _save(bench, rows, problems)
     partial = bool(new) and len(new) < len(asked) - len(fitted.unsent)
-    return Judged({**verdicts, **new}, answers, failed=not new, partial=partial, problems=tuple(problems))
+    return Judged({**verdicts, **new}, answers, not new, partial, tuple(problems), tuple(put_off))
 
 
 def _stored(bench: Bench, keys: Mapping[int, str], calls: int, problems: list[str]) -> dict[int, StoredVerdict]:

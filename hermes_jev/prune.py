@@ -17,7 +17,7 @@ from .goal import actions_of, goal_of
 from .inputs import require_messages
 from .job import Job, Pruned
 from .judge import Judge, judge_of
-from .judged import Bench, judged
+from .judged import Bench, judged, with_the_rest
 from .keeping import store_first
 from .ladder import ladder
 from .plan import Costs, Plan, all_removed
@@ -102,6 +102,10 @@ def run(messages: list[Any], job: Job) -> Pruned:
     record = record.with_verdicts(verdict, bench.goal_hash)
     costs = Costs(transcript, settings, cuts)
     plan = Plan(tuple(decide(found.candidates, verdict.verdicts, pressure, cuts)))
+    if verdict.put_off and pressure.window is not None and pressure.after(costs.freed(plan)) >= pressure.trigger:
+        verdict = with_the_rest(transcript, verdict, found.contents, bench)
+        record = record.with_verdicts(verdict, bench.goal_hash)
+        plan = Plan(tuple(decide(found.candidates, verdict.verdicts, pressure, cuts)))
     if settings.removed_calls == "drop":
         plan = costs.leaving(plan, all_removed(plan, costs.groups), "call and output not needed")
     climb = pressure.urgent and pressure.after(costs.freed(plan)) >= pressure.trigger

@@ -124,3 +124,10 @@ def images_in(content: Any) -> int:
     """How many image parts a content holds."""
     parts = content if isinstance(content, list) else ()
     return sum(1 for part in parts if isinstance(part, Mapping) and "image" in str(part.get("type", "")))
+
+
+def whole_number(value: Any) -> int:
+    """A token count as a host gives it: -1, None, text and infinities mean that it is not known, 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    return int(value) if 0 < value < 1e15 else 0

@@ -20,7 +20,6 @@ BACK = "The way back"
 LIVES = "Every way a session lives"
 
 WAITING: dict[str, str] = {
-    "052": LIVES,
     "058": "The judge",
     "100": BACK,
     "101": BACK,
@@ -28,8 +27,6 @@ WAITING: dict[str, str] = {
     "113": BACK,
     "122": BACK,
     "124": BACK,
-    "128": LIVES,
-    "134": LIVES,
 }
 """Case id → title of the issue that it waits for. Strict: a case that passes must leave this list."""
 
