@@ -12,27 +12,32 @@ import json
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from agent.context_engine import ContextEngine
 
-from . import host
+from . import host, listeners
 from .effective import inside
 from .egress import gate
-from .errors import ConfigError, StoreError
+from .errors import StoreError
+from .handover import for_host
 from .job import Job, Pruned
-from .judge import Judge, Lexical, Silent, judge_of, key_names, spent_today
-from .judged import OFF
-from .lineage import goes_on, seen
+from .judge import Judge
+from .kinship import goes_on, seen
+from .lineage import Lineage
+from .notes import Notes
 from .pins import EXPAND_TOOL
 from .policy import Cuts, prompt_room, should_compact
 from .prune import run
 from .quiet import GROWTH, Quiet
 from .receipts import Receipt
-from .settings import Settings
+from .settings import Resolved, Settings
+from .status import status
 from .store import Store, Swept
 from .stores import FOLDER
 from .survey import survey
+from .tokens import whole_number
+from .told import Told
 from .tools import EXPAND_SCHEMA, Room, expand
 from .transcript import Transcript
 from .upkeep import tend, tend_daily
@@ -45,8 +50,6 @@ TURNS_ARE_ANNOUNCED = hasattr(ContextEngine, "on_turn_complete")
 
 STORE_PATIENCE_S = 1.0
 """Seconds an operation waits for another process' lock: a pass has four, and the user waits for all of them."""
-
-Told = Literal["", "due", "not due", "done"]
 
 
 class JevEngine(ContextEngine):
@@ -72,17 +75,16 @@ class JevEngine(ContextEngine):
         self._last_compress_aborted = False
         self._last_summary_error = ""
         self._last_compression_made_progress = False
-        self._settings = Settings()
-        self._refused: list[str] = []
-        self._problems: list[str] = []
-        self._said: set[str] = set()
+        self._resolved = Resolved(Settings(), {})
+        self._notes = Notes()
         self._home = ""
-        self._session = ""
-        self._lineage: list[str] = []
+        self._lineage = Lineage()
         self._passes = 0
         self._quiet = Quiet()
-        # Since the provider's last response: what the host was told when it asked whether a pass is due.
-        self._told: Told = ""
+        self._told = Told()
+        # What the engine itself estimated when it asked for a pass before any request.
+        self._estimated = 0
+        self._listeners = listeners.Listeners()
         self._last: Receipt | None = None
         self._last_error = ""
 
@@ -109,15 +111,15 @@ class JevEngine(ContextEngine):
     ) -> None:
         """Another model, so another window. A missing or impossible length means that the window is not known."""
         self._load_settings()
-        length = _whole_number(context_length)
+        length = whole_number(context_length)
         if length != self.context_length:
             self._quiet = Quiet(idle=self._quiet.idle)
-            self._told = ""
+            self._told.forget()
         self.context_length = length
         self.threshold_percent = self._settings.trigger_percent
         self.threshold_tokens = int(self._room() * self._settings.trigger_percent)
         if 0 < length < 2 * self._settings.reserve_output_tokens:
-            self._say("reserve_output_tokens is over half of the window; half of it is reserved")
+            self._notes.say("reserve_output_tokens is over half of the window; half of it is reserved")
 
     def bind_session_state(self, session_db: Any = None, session_id: str = "") -> None:
         """Which session this agent runs. The host's database handle is not kept: it cannot be copied."""
@@ -133,7 +135,7 @@ class JevEngine(ContextEngine):
         new, store = str(session_id or ""), self._store()
         parents = host.parents(new, self._folder())
         old = more.get("old_session_id") if boundary else ""
-        self._enter(new, goes_on(old, [self._session, *self._lineage], parents, store))
+        self._enter(new, goes_on(old, self._lineage.line, parents, store))
         seen(store, new, parents)
         if not boundary:
             window = f"{self.context_length:,} tokens" if self.context_length else "unknown"
@@ -149,25 +151,22 @@ class JevEngine(ContextEngine):
         self._forget_passes()
 
     def _enter(self, session: str, continues: str) -> None:
-        if session == self._session and (not continues or continues in (session, *self._lineage)):
+        if self._lineage.is_here(session, continues):
             return
         if not continues:
-            self._session, self._lineage = session, []
+            self._lineage.begin(session)
             self._forget_passes()
             return
-        # What the store forgets, this agent still knows.
-        before = self._lineage if continues == self._session or session == self._session else []
-        self._lineage = list(dict.fromkeys([continues, *before]))
-        self._session = session
         try:
-            self._store().link(session, continues, "compression")
+            self._lineage.go_on(session, continues, self._store())
         except StoreError as error:
             logger.warning("hermes_jev: the link from session %s to its parent was not stored: %s", session, error)
 
     def _forget_passes(self) -> None:
         self._passes = 0
         self._quiet = Quiet()
-        self._told = ""
+        self._told.forget()
+        self._estimated = 0
         self._last = None
         self._last_error = ""
 
@@ -176,36 +175,55 @@ class JevEngine(ContextEngine):
     def update_from_response(self, usage: dict[str, Any]) -> None:
         """The provider's count of the last prompt. Without one the fields stay as they are."""
         self.awaiting_real_usage_after_compression = False
-        self._told = ""
+        self._told.forget()
         usage = usage if isinstance(usage, dict) else {}
-        prompt = _whole_number(usage.get("prompt_tokens"))
+        prompt = whole_number(usage.get("prompt_tokens"))
         self._quiet.response(prompt, self._settings.trigger_percent * self._room())
         if prompt <= 0:
             return
         self.last_prompt_tokens = self.last_real_prompt_tokens = prompt
-        self.last_completion_tokens = _whole_number(usage.get("completion_tokens"))
-        self.last_total_tokens = _whole_number(usage.get("total_tokens")) or prompt + self.last_completion_tokens
+        self.last_completion_tokens = whole_number(usage.get("completion_tokens"))
+        self.last_total_tokens = whole_number(usage.get("total_tokens")) or prompt + self.last_completion_tokens
 
     def should_compress(self, prompt_tokens: int | None = None) -> bool:
         """Whether a pass is due: the window is filled to the trigger, and what the last pass left has changed enough
         (`quiet.py`)."""
-        used = _whole_number(self.last_prompt_tokens if prompt_tokens is None else prompt_tokens)
+        used = whole_number(self.last_prompt_tokens if prompt_tokens is None else prompt_tokens)
         if self._quiet.fresh and used != self.last_real_prompt_tokens and not TURNS_ARE_ANNOUNCED:
             # The count of an answer that made no calls: this is the rough number of the next turn.
             self._quiet.turn_over()
-        level = should_compact(used, _whole_number(self.context_length), self._settings)
+        level = should_compact(used, whole_number(self.context_length), self._settings)
         quiet = self._quiet.holds(used, GROWTH * self._room(), level == "urgent")
         due = self._settings.enabled and level != "no" and not quiet
-        self._told = "due" if due else "not due"
+        self._told.say(due, used)
         return due
 
+    def should_compress_preflight(self, messages: list[dict[str, Any]]) -> bool:
+        """Whether the messages alone fill the window to the trigger, by our own estimate. Newer hosts ask at the start
+        of a turn when their rough count, which takes four characters for a token, says that there is room: with dense
+        text there may be none. Once the provider has counted, its number is better."""
+        if self.last_real_prompt_tokens > 0 or not self._settings.enabled or self._quiet.active:
+            return False
+        if not isinstance(messages, list) or not all(isinstance(message, Mapping) for message in messages):
+            return False
+        tokens = Transcript.parse(messages).tokens
+        if should_compact(tokens, whole_number(self.context_length), self._settings) == "no":
+            return False
+        self._told.say(True, 0)
+        self._estimated = tokens
+        return True
+
+    @property
+    def _settings(self) -> Settings:
+        return self._resolved.settings
+
     def _room(self) -> int:
-        return prompt_room(_whole_number(self.context_length), self._settings)
+        return prompt_room(whole_number(self.context_length), self._settings)
 
     def on_turn_complete(self, messages: Any, usage: Any = None, **_more: Any) -> None:
         """Newer hosts announce the end of a turn."""
         self._quiet.turn_over()
-        self._told = ""
+        self._told.forget()
 
     def should_defer_preflight_to_real_usage(self, rough_tokens: int) -> bool:
         """Never: the rough count is good enough to ask for a pass."""
@@ -234,13 +252,13 @@ class JevEngine(ContextEngine):
     ) -> list[dict[str, Any]]:
         """One pass. Returns new messages, or `messages` itself when nothing changed. Never raises."""
         self._last_compress_aborted, self._last_summary_error = False, ""
-        # Asked although no pass was due, or again after the pass that was: the provider refused the prompt.
-        refused = self._told in ("not due", "done")
-        self._told = "done" if self._told else ""
         try:
             if not self._settings.enabled:
                 return messages
-            return self._report(messages, self._pass(messages, current_tokens, focus_topic, bool(force), refused))
+            used, counted = whole_number(current_tokens), whole_number(self.last_prompt_tokens)
+            refused = self._told.begin_pass(used, counted, messages, turns_announced=TURNS_ARE_ANNOUNCED)
+            self._listeners.tell(listeners.before(len(messages), used, self._lineage.session))
+            return self._report(messages, self._pass(messages, used, focus_topic, bool(force), refused))
         except Exception as error:  # the user's turn goes on whatever is wrong here
             logger.exception("hermes_jev: the pass failed; the conversation is unchanged")
             self._last_error = f"{type(error).__name__} in the pass; the conversation is unchanged"
@@ -249,17 +267,18 @@ class JevEngine(ContextEngine):
             return messages
 
     def _pass(
-        self, messages: list[dict[str, Any]], current_tokens: int | None, focus: str | None, force: bool, refused: bool
+        self, messages: list[dict[str, Any]], current_tokens: int, focus: str | None, force: bool, refused: bool
     ) -> Pruned:
         settings = self._settings
         # Without a count of its own, the host asked for this pass with a number that did lead to it.
-        used = _whole_number(current_tokens) or self._quiet.last[1]
+        used = max(current_tokens or self._quiet.last[1], self._estimated)
+        self._estimated = 0
         job = Job(
             settings=settings,
             judge=self._judge(),
             store=self._store(),
             gate=gate([host.redact]),
-            session=self._session,
+            session=self._lineage.session,
             focus=(focus or "").strip(),
             window=self.context_length or None,
             used=used or None,
@@ -273,10 +292,11 @@ class JevEngine(ContextEngine):
         tend_daily(*self._tended())
         self._last, self._last_error = receipt, ""
         changed = pruned.messages is not messages
-        new = [_for_host(message) for message in pruned.messages] if changed else messages
+        new = for_host(messages, pruned.messages) if changed else messages
         urgent = receipt.window is not None and receipt.used_before >= self._settings.urgent_percent * receipt.window
         level = logging.INFO if receipt.outcome in ("compacted", "nothing_to_prune") else logging.WARNING
         logger.log(level, "hermes_jev: %s", receipt.summary())
+        self._listeners.tell(listeners.after(receipt, self._lineage.session))
         if not changed:
             # A judge that did not answer is asked again when the prompt has grown, not with each new result.
             calls = None if receipt.outcome == "judge_failed" else pruned.calls_until_worth
@@ -307,96 +327,64 @@ class JevEngine(ContextEngine):
         """Run one of the engine's tools. Always a JSON object, never an exception."""
         if name != EXPAND_TOOL:
             return json.dumps({"error": f"hermes_jev has no tool {str(name)[:60]!r}; it has {EXPAND_TOOL}"})
-        used = max(_whole_number(self.last_prompt_tokens), self._quiet.last[1])
-        room = Room(_whole_number(self.context_length) or None, used or None)
+        used = max(whole_number(self.last_prompt_tokens), self._quiet.last[1])
+        room = Room(whole_number(self.context_length) or None, used or None)
         return expand(args, self._store(), self._may_open, room)
 
     def _may_open(self) -> list[str]:
         """This session and those it continues."""
-        mine = [self._session, *self._lineage]
-        known = self._store().ancestry(*mine)
-        return list(dict.fromkeys([*known, *host.parents(self._session, self._folder())]))
+        return self._lineage.may_open(self._store(), host.parents(self._lineage.session, self._folder()))
 
     def run_retention(self) -> Swept | None:
         """Remove from the store what its limits no longer allow; None when it cannot be used now, which is said."""
         return tend(*self._tended())
 
     def _tended(self) -> tuple[Store, Settings, list[str], list[Path]]:
-        return self._store(), self._settings, [self._session, *self._lineage], [self._folder()]
+        return self._store(), self._settings, list(self._lineage.line), [self._folder()]
 
     # -- status -----------------------------------------------------------------------------------------------------
 
     def get_status(self) -> dict[str, Any]:
         """The host's fields and: settings in force, the last pass, and what is wrong, in words."""
-        status: dict[str, Any] = super().get_status()
-        last = self._last
-        return {
-            **status,
-            "engine": NAME,
-            "compression_count": self._passes,
-            "mode": self._settings.mode if self._settings.enabled else "off",
-            "judge": self._judge().name,
-            "spent_today_usd": spent_today(self._store()),
-            "outcome": "error" if self._last_error else last.outcome if last else "",
-            "last_pass": self._last_error or (last.summary() if last else ""),
-            "problems": list(dict.fromkeys([*self._refused, *self._problems, *(last.problems if last else ())])),
-        }
+        return status(
+            super().get_status(),
+            self._resolved,
+            name=NAME,
+            lineage=self._lineage,
+            home=self._folder(),
+            judge=self._judge().name,
+            store=self._store(),
+            last=self._last,
+            error=self._last_error,
+            passes=self._passes,
+            problems=self._notes.problems,
+        )
+
+    def add_listener(self, callback: listeners.Listener) -> None:
+        """Call it with an event (a mapping with `phase`: before or after) at each pass, also of later copies of this
+        engine. After a pass the event says what was kept and shrunk, and the tokens before and after."""
+        self._listeners.add(callback)
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
     def _load_settings(self) -> None:
         """Settings of the current home and environment; a refused value is said once and defaulted."""
         found = inside(host.plugin_settings(), host.environment())
-        self._settings = found.settings
-        self._refused = list(found.problems)
+        self._resolved = found
         for problem in found.problems:
-            self._log_once(problem)
+            self._notes.log_once(problem)
 
     def _judge(self) -> Judge:
-        try:
-            judge = judge_of("auto", self._settings, host.Secrets())
-        except ConfigError as error:
-            self._say(f"the judge cannot be reached: {error}")
-            return Silent(code="bad_request")
-        if self._settings.egress == "off" and not judge.local:
-            self._say(OFF, logging.INFO)
-            return Lexical()
-        if self._settings.judge == "auto" and isinstance(judge, Lexical):
-            self._say(f"no key for Jev ({key_names(self._settings)}): the lexical judge decides", logging.INFO)
-        if isinstance(judge, Silent):
-            self._say(f"judge is jev and there is no key ({key_names(self._settings)})")
-        return judge
-
-    def _say(self, text: str, level: int = logging.WARNING) -> None:
-        self._log_once(text, level)
-        if text not in self._problems:
-            self._problems.append(text)
-
-    def _log_once(self, text: str, level: int = logging.WARNING) -> None:
-        if text not in self._said:
-            self._said.add(text)
-            logger.log(level, "hermes_jev: %s", text)
+        return host.judge(self._settings, self._notes)
 
     def _store(self) -> Store:
         named = self._settings.store_dir
         folder = Path(named).expanduser() if named else self._folder() / FOLDER
-        return Store(folder, patience_s=STORE_PATIENCE_S, say=self._say)
+        return Store(folder, patience_s=STORE_PATIENCE_S, say=self._notes.say)
 
     def _folder(self) -> Path:
         """The session's own home: a tool call may run in a thread that has lost the profile's context."""
         return Path(self._home) if self._home else host.home()
-
-
-def _whole_number(value: Any) -> int:
-    """A token count as the host gives it: -1, None, text and infinities mean that it is not known."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return 0
-    return int(value) if 0 < value < 1e15 else 0
-
-
-def _for_host(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A new message without the host's private keys: with them it would take the row for one it already stored."""
-    return {key: copy.deepcopy(value) for key, value in message.items() if not key.startswith("_")}
 
 
 def register(ctx: Any) -> None:

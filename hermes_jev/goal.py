@@ -105,7 +105,7 @@ def _said(message: Message) -> str:
     if role == "user":
         text = content_text(message.get("content")).strip()
     elif role == "tool":
-        text = _words_in(content_text(message.get("content"))).strip()
+        text = words_in(content_text(message.get("content"))).strip()
     else:
         return ""
     return _USER_MARK.sub("", text).strip()
@@ -135,8 +135,8 @@ def _is_request(text: str) -> bool:
     return bool(text) and not _COMMAND.match(text) and not _is_follow_up(text)
 
 
-def _words_in(text: str) -> str:
-    """The user's words in a result; when it was cut they stand before the notice, later ones after it."""
+def words_in(text: str) -> str:
+    """The user's words in a tool result; when it was cut they stand before the notice, later ones after it."""
     cut = notice.cut_in(text)
     if cut is None:
         return unwrap(text).user_words

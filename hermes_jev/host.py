@@ -18,6 +18,12 @@ from agent.secret_scope import get_secret
 from hermes_cli.config import get_env_value, load_config
 from hermes_constants import get_hermes_home
 
+from .errors import ConfigError
+from .judge import Judge, Lexical, Silent, judge_of, key_names
+from .judged import OFF
+from .notes import Notes
+from .settings import Settings
+
 logger = logging.getLogger(__name__)
 
 _GENERATIONS = 200
@@ -62,6 +68,23 @@ class Secrets(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(os.environ)
+
+
+def judge(settings: Settings, notes: Notes) -> Judge:
+    """Who judges under these settings, with the keys of the profile; what is odd about it is noted."""
+    try:
+        found = judge_of("auto", settings, Secrets())
+    except ConfigError as error:
+        notes.say(f"the judge cannot be reached: {error}")
+        return Silent(code="bad_request")
+    if settings.egress == "off" and not found.local:
+        notes.say(OFF, logging.INFO)
+        return Lexical()
+    if settings.judge == "auto" and isinstance(found, Lexical):
+        notes.say(f"no key for Jev ({key_names(settings)}): the lexical judge decides", logging.INFO)
+    if isinstance(found, Silent):
+        notes.say(f"judge is jev and there is no key ({key_names(settings)})")
+    return found
 
 
 def redact(text: str) -> str:

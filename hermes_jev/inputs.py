@@ -24,20 +24,23 @@ Shape = Literal["array", "object", "lines", "sessions"]
 
 @dataclass(frozen=True)
 class Document:
-    """What was read. `parts` are lists of messages: one, or one a session. `frames` are the objects around them."""
+    """What was read. `parts` are lists of messages: one, or one a session. `frames` are the objects around them;
+    `archived` are the rows of each that a host took out of the conversation before, which are written back first."""
 
     shape: Shape
     parts: tuple[list[Any], ...]
     frames: tuple[Mapping[str, Any], ...] = ()
+    archived: tuple[list[Any], ...] = ()
 
     def dump(self, parts: Sequence[list[Any]]) -> str:
         """The document with these messages in place of its own, as JSON text with a final newline."""
         if self.shape == "array":
             return to_json(parts[0]) + "\n"
         if self.shape == "object":
-            return to_json({**self.frames[0], "messages": parts[0]}) + "\n"
+            return to_json({**self.frames[0], "messages": [*self.archived[0], *parts[0]]}) + "\n"
         if self.shape == "sessions":
-            rows = [{**frame, "messages": part} for frame, part in zip(self.frames, parts, strict=True)]
+            whole = ([*old, *part] for old, part in zip(self.archived, parts, strict=True))
+            rows = [{**frame, "messages": part} for frame, part in zip(self.frames, whole, strict=True)]
         else:
             rows = parts[0]
         return "".join(to_json(row) + "\n" for row in rows)
@@ -68,11 +71,21 @@ def read_document(data: bytes, name: str) -> Document:
         return Document("array", (value,))
     if isinstance(value, dict) and isinstance(value.get("messages"), list):
         _check(value["messages"], name, lambda at: _line_of(text, at))
-        return Document("object", (value["messages"],), (value,))
+        return _framed("object", [value])
     if isinstance(value, dict) and "role" in value:
         _check([value], name, lambda _: lines[0][0])
         return Document("lines", ([value],))
     raise InputError(f"{name}: line {lines[0][0]}: a JSON array of messages, or an object with `messages`, is needed")
+
+
+def _framed(shape: Shape, frames: Sequence[Mapping[str, Any]]) -> Document:
+    """An export may list rows that are no longer part of the conversation, marked as not active."""
+
+    def rows(frame: Mapping[str, Any], archived: bool) -> list[Any]:
+        return [row for row in frame["messages"] if (row.get("active", 1) == 0) is archived]
+
+    parts, aside = (tuple(rows(frame, archived) for frame in frames) for archived in (False, True))
+    return Document(shape, parts, tuple(frames), aside)
 
 
 def require_messages(messages: Any) -> None:
@@ -87,7 +100,7 @@ def _from_lines(lines: Iterable[tuple[int, str]], name: str) -> Document:
     if all(isinstance(row, dict) and isinstance(row.get("messages"), list) for _, row in rows):
         for number, row in rows:
             _check(row["messages"], name, lambda _, number=number: number)
-        return Document("sessions", tuple(row["messages"] for _, row in rows), tuple(row for _, row in rows))
+        return _framed("sessions", [row for _, row in rows])
     values = [row for _, row in rows]
     if is_session(values):
         found = conversations(values)

@@ -51,13 +51,15 @@ _STANDS_IN = ("circuit", "budget")
 
 @dataclass(frozen=True)
 class Judged:
-    """Verdicts by ordinal, and what it took. `failed` says that questions were asked and none was answered."""
+    """Verdicts by ordinal, and what it took. `failed` says that questions were asked and none was answered; `put_off`
+    are the candidates beyond what one pass asks a remote judge about."""
 
     verdicts: Mapping[int, Verdict] = field(default_factory=dict)
     answers: Answers = field(default_factory=Answers)
     failed: bool = False
     partial: bool = False
     problems: tuple[str, ...] = ()
+    put_off: tuple[Exchange, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,17 @@ def judged(
         for exchange in candidates
         if standing[contents[exchange.ordinal]].ordinal in first.verdicts
     }
-    return replace(first, verdicts=spread)
+    late = {contents[exchange.ordinal] for exchange in first.put_off}
+    put_off = tuple(exchange for exchange in candidates if contents[exchange.ordinal] in late)
+    return replace(first, verdicts=spread, put_off=put_off)
+
+
+def with_the_rest(transcript: Transcript, found: Judged, contents: Mapping[int, str], bench: Bench) -> Judged:
+    """What the embedded judge says of the candidates that were put off, added: in a session of thousands of calls the
+    window would fill long before a remote judge was asked about all of them."""
+    rest = judged(transcript, found.put_off, contents, replace(bench, judge=Lexical()), False)
+    problem = f"the lexical judge answered for {len(rest.verdicts)} results beyond those that one pass asks about"
+    return replace(found, verdicts={**found.verdicts, **rest.verdicts}, problems=(*found.problems, problem))
 
 
 def _stood_in(first: Judged, transcript: Transcript, standing: Mapping[str, Exchange], bench: Bench) -> Judged:
@@ -154,7 +166,9 @@ def _ask(transcript: Transcript, standing: Mapping[str, Exchange], bench: Bench,
     fitted = _fitted(window.Question(transcript, asked, bench.goal, bench.focus, bench.actions), judge, bench)
     problems.extend(sorted({f"not asked: {why}" for why in fitted.unsent.values()}))
     if not fitted.requests:
-        return Judged(verdicts, Answers(judge=judge.name, model=judge.version), problems=tuple(problems))
+        late = tuple(e for content, e in standing.items() if content in stored and e.ordinal not in verdicts)
+        answers = Answers(judge=judge.name, model=judge.version)
+        return Judged(verdicts, answers, problems=tuple(problems), put_off=(*put_off, *late))
     started = time.monotonic()
     watch = watch_of(bench.store, bench.settings.daily_cost_limit_usd)
     answers = ask_watched(judge, fitted.requests, bench.settings.pass_deadline_s, watch)
@@ -172,7 +186,7 @@ def _ask(transcript: Transcript, standing: Mapping[str, Exchange], bench: Bench,
     if not judge.local:
         learn(bench.store, judge, fitted, answers)
     partial = bool(new) and len(new) < len(asked) - len(fitted.unsent)
-    return Judged({**verdicts, **new}, answers, failed=not new, partial=partial, problems=tuple(problems))
+    return Judged({**verdicts, **new}, answers, not new, partial, tuple(problems), tuple(put_off))
 
 
 def _troubles(judge: Judge, answers: Answers, keys: str) -> list[str]:

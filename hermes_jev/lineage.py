@@ -1,33 +1,43 @@
-"""Which sessions a session continues: by what this agent did itself, by the store, and by the host's own records."""
+"""Which session an agent runs, and which sessions that one continues. Plain data."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from .errors import StoreError
 from .store import Store
 
-logger = logging.getLogger(__name__)
 
+@dataclass
+class Lineage:
+    """`session` is the id that the host uses now; `before` are those it continues as far as this agent saw it, nearest
+    first. What the store forgets, this agent still knows."""
 
-def goes_on(old: object, mine: Sequence[str], parents: Collection[str], store: Store) -> str:
-    """`old` when it is one of `mine` (the bound session and what it is known to continue), of what the store says the
-    bound one continues, or of the host's `parents`; else "": a parent named by mistake must open nothing."""
-    if not isinstance(old, str) or not old:
-        return ""
-    if old in mine or old in parents:
-        return old
-    try:
-        return old if old in store.ancestry(mine[0]) else ""
-    except StoreError as error:
-        logger.warning("hermes_jev: the sessions before %s are not known: %s", mine[0], error)
-        return ""
+    session: str = ""
+    before: tuple[str, ...] = ()
 
+    def is_here(self, session: str, continues: str) -> bool:
+        """Whether that is where the agent is already."""
+        return session == self.session and (not continues or continues in self.line)
 
-def seen(store: Store, session: str, parents: Sequence[str]) -> None:
-    """Note in the store that the session is in use and continues its parents, nearest first."""
-    try:
-        store.saw(session, parents)
-    except StoreError as error:
-        logger.info("hermes_jev: that session %s is in use was not noted: %s", session, error)
+    def begin(self, session: str) -> None:
+        """Another session, which continues none."""
+        self.session, self.before = session, ()
+
+    def go_on(self, session: str, continues: str, store: Store) -> None:
+        """The same conversation under another id. A session that this agent did not run brings no ancestors along.
+        Raises StoreError when the link cannot be stored; this agent knows it all the same."""
+        known = self.before if continues == self.session or session == self.session else ()
+        self.before = tuple(dict.fromkeys([continues, *known]))
+        self.session = session
+        store.link(session, continues, "compression")
+
+    @property
+    def line(self) -> tuple[str, ...]:
+        """The session and those it continues."""
+        return (self.session, *self.before)
+
+    def may_open(self, store: Store, parents: Iterable[str]) -> list[str]:
+        """The sessions whose pointers this one opens: its own and those of the sessions it continues, by what the agent
+        saw, by our own records, and by the host's (`parents`)."""
+        return list(dict.fromkeys([*store.ancestry(*self.line), *parents]))

@@ -1,23 +1,23 @@
-"""From verdicts to decisions: thresholds, the rule for a judge without a signal, the guard, and the window ladder.
+"""From verdicts to decisions: thresholds, the rule for a judge without a signal, and the guard.
 
-Order of authority: window ladder > pins > judge. Doubt keeps: what was not answered stays whole.
+Order of authority: window ladder (`ladder.py`) > pins > judge. Doubt keeps: what was not answered stays whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from . import notice
 from .errors import StoreError
-from .pins import UNSEEN, Pin
 from .settings import Settings
 from .store.values import encode, pointer_hash, pointer_id
 from .tokens import estimate_tokens, value_tokens
 from .transcript import Exchange, Transcript
 
-Action = Literal["keep", "truncate", "remove"]
+Action = Literal["keep", "truncate", "remove", "drop"]
+"""What happens to a result; with `drop` its whole turn leaves the window."""
 Trigger = Literal["no", "compact", "urgent"]
 
 FLAT_MINIMUM = 12
@@ -174,7 +174,7 @@ class Cuts:
         return self._gains[key]
 
     def _gain(self, exchange: Exchange, action: Action) -> int | None:
-        if action == "keep":
+        if action in ("keep", "drop"):
             return 0
         content = self.content(exchange)
         if content is None:
@@ -182,7 +182,7 @@ class Cuts:
         # The very text that will stand there: an estimate that differs from it by a token would let a second pass
         # find the prompt over the target that the first one stopped at.
         left = self.render(exchange, action, pointer_id(bytes.fromhex(content)))
-        if len(left) > self._settings.pin_max_chars or exchange.size - len(left) < CLEARLY_SHORTER:
+        if len(left) > self._settings.pin_max_chars or exchange.bulk - len(left) < CLEARLY_SHORTER:
             return None
         gain = value_tokens(exchange.result) - estimate_tokens(left)
         return gain if gain > 0 else None
@@ -198,10 +198,6 @@ class Cuts:
         return next((action for action in (wanted, other) if self.gain(exchange, action) is not None), "keep")
 
 
-LADDER_MARGIN = 0.9
-"""The ladder stops at this share of the trigger: estimates are off by some percent, and a host counts a pass that left
-the prompt over the trigger against the few that a turn has."""
-
 _CUTS: tuple[Action, Action] = ("truncate", "remove")
 
 
@@ -215,7 +211,7 @@ def decide(
         return wanted
     freed = 0
     kept: dict[int, Decision] = {}
-    for decision in sorted(wanted, key=_rank):
+    for decision in rank_order(wanted):
         if decision.action == "keep" or pressure.after(freed) > pressure.target:
             freed += cuts.gain(decision.exchange, decision.action) or 0
             continue
@@ -243,41 +239,16 @@ def _by_threshold(exchange: Exchange, verdict: Verdict | None, settings: Setting
     return Decision(exchange, action, reasons[action], verdict)
 
 
+def rank_order(decisions: Iterable[Decision]) -> list[Decision]:
+    """The order in which results are cut when the judge gives no signal or the window is too small."""
+    return sorted(decisions, key=_rank)
+
+
 def _rank(decision: Decision) -> tuple[float, int]:
     """Least worth per character first, older first among equals; no answer counts as an even chance."""
     verdict = decision.verdict
     worth = 0.5 if verdict is None or verdict.output is None else verdict.output
     return worth / max(1, decision.exchange.size), decision.exchange.ordinal
-
-
-def ladder(
-    decisions: Sequence[Decision], pinned: Sequence[tuple[Exchange, Pin]], pressure: Pressure, cuts: Cuts
-) -> list[Decision]:
-    """Cut further, rung by rung, until the estimate is back under the trigger: unpinned results in rank order, then
-    pinned results from the largest down. What the assistant has not seen yet is cut last, and only in an overflow."""
-    done = {decision.exchange.ordinal: decision for decision in decisions}
-    freed = gain_of(decisions, cuts)
-
-    def climb(rung: str, order: Sequence[Decision], wants: Callable[[Decision], Action]) -> None:
-        nonlocal freed
-        for decision in order:
-            if pressure.after(freed) < LADDER_MARGIN * pressure.trigger:
-                return
-            action = cuts.possible(decision.exchange, wants(decision))
-            if action != "keep":
-                done[decision.exchange.ordinal] = Decision(decision.exchange, action, rung, decision.verdict)
-                freed += cuts.gain(decision.exchange, action) or 0
-
-    def by_call(decision: Decision) -> Action:
-        call = decision.verdict.call if decision.verdict is not None else None
-        return "remove" if call is not None and call < pressure.settings.call_threshold else "truncate"
-
-    kept = sorted((decision for decision in decisions if decision.action == "keep"), key=_rank)
-    climb("ladder: unpinned", kept, by_call)
-    soft = [Decision(exchange, "keep", pin) for exchange, pin in pinned if pressure.overflow or pin != UNSEEN]
-    soft.sort(key=lambda d: (d.reason == UNSEEN, -d.exchange.size, d.exchange.ordinal))
-    climb("ladder: pinned", soft, lambda _: "truncate")
-    return list(done.values())
 
 
 def gain_of(decisions: Sequence[Decision], cuts: Cuts) -> int:

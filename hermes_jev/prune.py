@@ -11,15 +11,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from .cutting import check, cut, store_first
+from .cutting import check, cut
 from .effective import from_environment
 from .errors import ConfigError, InputError
 from .goal import actions_of, goal_of
 from .inputs import require_messages
 from .job import Job, Pruned
 from .judge import Judge, judge_of
-from .judged import Bench, judged
-from .policy import Cuts, Pressure, decide, gain_of, ladder
+from .judged import Bench, judged, with_the_rest
+from .keeping import store_first
+from .ladder import ladder
+from .plan import Costs, Plan, all_removed
+from .policy import Cuts, Pressure, decide
 from .receipts import Outcome
 from .record import Recorder
 from .settings import Settings, Source, resolve
@@ -93,30 +96,38 @@ def run(messages: list[Any], job: Job) -> Pruned:
     if not settings.enabled:
         return record.unchanged("nothing_to_prune", "switched off by the setting enabled")
     if why := _nothing_to_do(found, pressure, cuts):
-        return record.unchanged("capacity" if pressure.overflow else "nothing_to_prune", why)
+        return record.unchanged("nothing_to_prune", why)
     goal, actions = goal_of(transcript, job.task), actions_of(transcript)
     bench = Bench(job.judge, job.store, settings, job.gate, goal, job.focus, actions, job.task or "")
     verdict = judged(transcript, found.candidates, found.contents, bench, pressure.urgent)
     record = record.with_verdicts(verdict, bench.goal_hash)
-    decisions = decide(found.candidates, verdict.verdicts, pressure, cuts)
-    climb = pressure.urgent and pressure.after(gain_of(decisions, cuts)) >= pressure.trigger
+    costs = Costs(transcript, settings, cuts)
+    plan = Plan(tuple(decide(found.candidates, verdict.verdicts, pressure, cuts)))
+    if verdict.put_off and pressure.window is not None and pressure.after(costs.freed(plan)) >= pressure.trigger:
+        verdict = with_the_rest(transcript, verdict, found.contents, bench)
+        record = record.with_verdicts(verdict, bench.goal_hash)
+        plan = Plan(tuple(decide(found.candidates, verdict.verdicts, pressure, cuts)))
+    if settings.removed_calls == "drop":
+        plan = costs.leaving(plan, all_removed(plan, costs.groups), "call and output not needed")
+    climb = pressure.urgent and pressure.after(costs.freed(plan)) >= pressure.trigger
     if climb:
-        decisions = ladder(decisions, found.soft, pressure, cuts)
-    gain = gain_of(decisions, cuts)
-    if gain == 0 or gain < pressure.least_gain:
+        plan = ladder(plan, found.soft, pressure, costs)
+    gain = costs.freed(plan)
+    if gain <= 0 or gain < pressure.least_gain:
         outcome: Outcome = "capacity" if climb else "judge_failed" if verdict.failed else "nothing_to_prune"
         kept = [
             replace(decision, action="keep", reason="too little to gain") if gain else decision
-            for decision in decisions
+            for decision in plan.decisions
         ]
         return record.unchanged(outcome, "the pass would not free enough" if gain else "", kept)
     if settings.mode == "shadow":
-        return record.unchanged("compacted", "shadow mode: nothing was cut", decisions)
-    decisions, stored = store_first(decisions, job, cuts)
+        return record.unchanged("compacted", "shadow mode: nothing was cut", plan.decisions)
+    stored = store_first(plan, job, costs)
     after = cut(messages, stored)
     check(messages, after, stored)
-    over = climb and pressure.after(gain_of(decisions, cuts)) >= pressure.trigger
-    return record.changed(after, "capacity" if over else "compacted", decisions, stored)
+    freed = costs.freed(stored.plan)
+    over = climb and pressure.after(freed) >= pressure.trigger
+    return record.changed(after, "capacity" if over else "compacted", stored, freed)
 
 
 def _nothing_to_do(found: Survey, pressure: Pressure, cuts: Cuts) -> str:
@@ -124,7 +135,7 @@ def _nothing_to_do(found: Survey, pressure: Pressure, cuts: Cuts) -> str:
     if pressure.at_rest:
         return "the window has room"
     possible = sum(cuts.best_gain(exchange) or 0 for exchange in found.candidates)
-    if pressure.urgent and (found.candidates or found.soft):
+    if pressure.urgent:
         return ""
     if not found.candidates:
         return "nothing but recent, small or protected results"

@@ -8,18 +8,21 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 Outcome = Literal["compacted", "nothing_to_prune", "judge_failed", "capacity", "error"]
+Done = Literal["keep", "truncate", "remove", "drop", "arguments", "text"]
+"""What happened: to a result; with `drop` to a call and its result together; to a call's input; to a message."""
 
 
 class DecisionRecord(BaseModel):
-    """One exchange. `content` is the hash of tool, arguments and result; sizes are characters; `call` and `output`
-    are the judge's probabilities; `stage` says how much of the result it saw."""
+    """One exchange, or one message (ordinal 0). `content` is the hash of tool, arguments and result; sizes are
+    characters, of the input where `action` is `arguments`; `call` and `output` are the judge's probabilities; `stage`
+    says how much of the result it saw."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     ordinal: int
     tool: str
     content: str
-    action: Literal["keep", "truncate", "remove"]
+    action: Done
     reason: str
     pointer: str = ""
     chars_before: int
@@ -65,8 +68,14 @@ class Receipt(BaseModel):
     problems: tuple[str, ...] = ()
     decisions: tuple[DecisionRecord, ...] = ()
 
-    def count(self, action: Literal["keep", "truncate", "remove"]) -> int:
-        """How many exchanges got this action."""
+    @property
+    def rungs(self) -> tuple[str, ...]:
+        """The rungs of the ladder that were climbed, in order of their first cut."""
+        named = (decision.reason for decision in self.decisions if decision.action != "keep")
+        return tuple(dict.fromkeys(reason for reason in named if reason.startswith("ladder: ")))
+
+    def count(self, action: Done) -> int:
+        """How many exchanges or messages got this action."""
         return sum(1 for decision in self.decisions if decision.action == action)
 
     def to_json(self, *, decisions: bool = True) -> str:
@@ -78,6 +87,10 @@ class Receipt(BaseModel):
         cut, gone = self.count("truncate"), self.count("remove")
         would = "would be " if self.mode == "shadow" else ""
         line = f"{self.outcome}: {cut} {would}shortened, {gone} {would}removed, {self.count('keep')} left"
+        further: dict[Done, str] = {"drop": "calls gone", "arguments": "inputs cut", "text": "messages cut"}
+        line += "".join(f", {number} {what}" for action, what in further.items() if (number := self.count(action)))
+        if self.rungs:
+            line += f"; ladder: {', '.join(rung.removeprefix('ladder: ') for rung in self.rungs)}"
         if self.chars_before:
             line += f"; {self.chars_before:,} → {self.chars_after:,} characters"
         if self.judge:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .errors import StoreError
 from .job import Job, Pruned
 from .judged import Judged
-from .policy import Cuts, Decision, Pressure, gain_of
+from .keeping import MESSAGE_TOOLS, Stored
+from .policy import Cuts, Decision, Pressure
 from .questions import VERSION
 from .receipts import DecisionRecord, Outcome, Receipt
 from .redact import redact
-from .store import Kept
 from .survey import Survey, calls_until_worth
-from .transcript import Transcript
+from .tokens import content_text
+from .transcript import Exchange, Transcript
 
 _TOOL_CHARS = 100
 
@@ -39,19 +40,17 @@ class Recorder:
 
     def unchanged(self, outcome: Outcome, why: str, decisions: Sequence[Decision] = ()) -> Pruned:
         """The very list that was given."""
-        return self._result(self.transcript.messages, outcome, why, decisions, {}, 0)
+        return self._result(self.transcript.messages, outcome, why, decisions, None, 0)
 
-    def changed(
-        self, after: list[Any], outcome: Outcome, decisions: Sequence[Decision], kept: Mapping[int, Kept]
-    ) -> Pruned:
+    def changed(self, after: list[Any], outcome: Outcome, stored: Stored, freed: int) -> Pruned:
         """The new list, or the given one when nothing could be stored."""
-        if not kept:
-            why = next((d.reason for d in decisions if d.reason.startswith("not stored")), "")
-            return self.unchanged("error", why, decisions)
-        freed = gain_of(decisions, self.cuts)
-        unstored = sum(1 for decision in decisions if decision.reason.startswith("not stored"))
-        why = f"{unstored} results stay whole: they could not be stored" if unstored else ""
-        return self._result(after, outcome, why, decisions, kept, freed)
+        decisions = stored.plan.decisions
+        unstored = [d.reason for d in decisions if d.reason.startswith("not stored")]
+        unstored += [f"not stored: {reason}" for reason in stored.refused]
+        if stored.empty:
+            return self.unchanged("error", unstored[0] if unstored else "", decisions)
+        why = f"{len(unstored)} results stay whole: they could not be stored" if unstored else ""
+        return self._result(after, outcome, why, decisions, stored, freed)
 
     def _result(
         self,
@@ -59,11 +58,11 @@ class Recorder:
         outcome: Outcome,
         why: str,
         decisions: Sequence[Decision],
-        kept: Mapping[int, Kept],
+        stored: Stored | None,
         freed: int,
     ) -> Pruned:
         wait = calls_until_worth(self.found, len(self.transcript.completed), self.pressure, self.cuts)
-        receipt = self._receipt(messages, outcome, why, decisions, kept, freed)
+        receipt = self._receipt(outcome, why, decisions, stored, freed)
         problems = list(receipt.problems)
         # A pass that looked at nothing writes nothing: with little to do the host asks several times a turn.
         if self.job.settings.receipts and decisions:
@@ -74,21 +73,16 @@ class Recorder:
         return Pruned(messages, tuple(decisions), receipt.model_copy(update={"problems": tuple(problems)}), wait)
 
     def _receipt(
-        self,
-        messages: Any,
-        outcome: Outcome,
-        why: str,
-        decisions: Sequence[Decision],
-        kept: Mapping[int, Kept],
-        freed: int,
+        self, outcome: Outcome, why: str, decisions: Sequence[Decision], stored: Stored | None, freed: int
     ) -> Receipt:
         settings, pressure, answers = self.job.settings, self.pressure, self.verdict.answers
+        records = [_record(decision, self._content(decision.exchange), stored) for decision in decisions]
+        records += self._further(stored) if stored is not None else []
         chars_before = sum(exchange.size for exchange in self.transcript.completed)
-        chars_saved = sum(
-            exchange.size - len(kept[exchange.result_at].text)
-            for exchange in self.transcript.completed
-            if exchange.result_at is not None and exchange.result_at in kept
-        )
+        results = {exchange.result_at: exchange for exchange in self.transcript.completed}
+        gone = stored.plan.gone if stored is not None else frozenset()
+        chars_saved = sum(exchange.size for exchange in self.transcript.completed if exchange.ordinal in gone)
+        chars_saved += sum(results[at].size - len(kept.text) for at, kept in (stored.results if stored else {}).items())
         return Receipt(
             outcome=outcome,
             why=why,
@@ -116,22 +110,59 @@ class Recorder:
             cost=answers.cost,
             latency_ms=answers.latency_ms,
             problems=self.verdict.problems,
-            decisions=tuple(_record(decision, self.found.contents, kept) for decision in decisions),
+            decisions=tuple(records),
         )
 
+    def _content(self, exchange: Exchange) -> str:
+        return self.cuts.content(exchange) or ""
 
-def _record(decision: Decision, contents: Mapping[int, str], kept: Mapping[int, Kept]) -> DecisionRecord:
+    def _further(self, stored: Stored) -> list[DecisionRecord]:
+        """What was shortened beside results: inputs, then messages."""
+        by_place = {(exchange.call_at, exchange.slot): exchange for exchange in self.transcript.completed}
+        found = [
+            DecisionRecord(
+                ordinal=(exchange := by_place[place]).ordinal,
+                tool=redact(exchange.tool)[:_TOOL_CHARS],
+                content=self._content(exchange),
+                action="arguments",
+                reason=stored.plan.inputs[exchange.ordinal],
+                pointer=kept.id,
+                chars_before=len(exchange.arguments),
+                chars_after=len(kept.text),
+            )
+            for place, kept in stored.inputs.items()
+        ]
+        for at, kept in stored.texts.items():
+            message = self.transcript.messages[at]
+            size = len(content_text(message.get("content")))
+            found.append(
+                DecisionRecord(
+                    ordinal=0,
+                    tool=MESSAGE_TOOLS[message["role"]],
+                    content="",
+                    action="text",
+                    reason=stored.plan.texts[at],
+                    pointer=kept.id,
+                    chars_before=size,
+                    chars_after=len(kept.text),
+                )
+            )
+        return found
+
+
+def _record(decision: Decision, content: str, stored: Stored | None) -> DecisionRecord:
     exchange, verdict = decision.exchange, decision.verdict
-    stored = kept.get(exchange.result_at) if exchange.result_at is not None else None
+    kept = stored.results.get(exchange.result_at) if stored and exchange.result_at is not None else None
+    gone = stored.pointers.get(exchange.ordinal) if stored else None
     return DecisionRecord(
         ordinal=exchange.ordinal,
         tool=redact(exchange.tool)[:_TOOL_CHARS],
-        content=contents[exchange.ordinal],
+        content=content,
         action=decision.action,
         reason=decision.reason,
-        pointer=stored.id if stored else "",
+        pointer=kept.id if kept else gone or "",
         chars_before=exchange.size,
-        chars_after=len(stored.text) if stored else exchange.size,
+        chars_after=len(kept.text) if kept else 0 if gone else exchange.size,
         call=verdict.call if verdict else None,
         output=verdict.output if verdict else None,
         stage=verdict.stage if verdict else "",

@@ -97,6 +97,10 @@ class Settings(BaseModel):
     """From this probability on, the exact output is still needed."""
     excerpt_chars: Positive = 300
     """Characters of a shortened result that stay."""
+    removed_calls: Literal["notice", "drop"] = "notice"
+    """`drop` takes a turn out of the window when all its calls and outputs are unneeded; `notice` leaves a line."""
+    last_resort: Literal["text", "off"] = "text"
+    """`text` lets the last rung of the ladder shorten old assistant messages, then old user messages; `off` never."""
     judge: Literal["auto", "jev", "lexical"] = "auto"
     """`auto` asks Jev when there is a key, else the embedded lexical judge."""
     endpoint: Literal["typesafe", "openrouter", "openai", "cloudflare", "vercel", "ollama", "llamacpp", "custom"] = (

@@ -28,7 +28,7 @@ def survey(transcript: Transcript, settings: Settings, cuts: Cuts) -> Survey:
     pinned = dict(pins(transcript, settings))
     contents: dict[int, str] = {}
     for exchange in transcript.completed:
-        if pinned.get(exchange.ordinal) in ("small", "file_preview"):
+        if pinned.get(exchange.ordinal) in ("small", "file_preview") and exchange.bulk == exchange.size:
             continue
         content = cuts.content(exchange)
         if content is None or cuts.best_gain(exchange) is None:

@@ -93,6 +93,8 @@ def value_text(value: Any) -> str:
 
 IMAGE_TOKENS = 1_500
 """What the host counts for an image part."""
+CHARS_PER_IMAGE = 4 * IMAGE_TOKENS
+"""Characters of text that take as much room."""
 
 
 def message_tokens(message: Mapping[str, Any]) -> int:
@@ -114,6 +116,18 @@ def value_tokens(content: Any) -> int:
     if content is None:
         return 0
     if isinstance(content, list):
-        images = sum(1 for part in content if isinstance(part, Mapping) and "image" in str(part.get("type", "")))
-        return estimate_tokens(content_text(content)) + IMAGE_TOKENS * images
+        return estimate_tokens(content_text(content)) + IMAGE_TOKENS * images_in(content)
     return estimate_tokens(value_text(content))
+
+
+def images_in(content: Any) -> int:
+    """How many image parts a content holds."""
+    parts = content if isinstance(content, list) else ()
+    return sum(1 for part in parts if isinstance(part, Mapping) and "image" in str(part.get("type", "")))
+
+
+def whole_number(value: Any) -> int:
+    """A token count as a host gives it: -1, None, text and infinities mean that it is not known, 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    return int(value) if 0 < value < 1e15 else 0

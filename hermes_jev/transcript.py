@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from .outcome import Outcome, outcome_of
-from .tokens import content_text, message_tokens, value_text
+from .tokens import CHARS_PER_IMAGE, content_text, images_in, message_tokens, value_text
 
 Message = Mapping[str, Any]
 State = Literal["completed", "open", "ambiguous"]
@@ -48,6 +48,11 @@ class Exchange:
     def size(self) -> int:
         """Characters of the result."""
         return len(self.text)
+
+    @cached_property
+    def bulk(self) -> int:
+        """Characters of the result, an image counted as the text that takes as much room."""
+        return self.size + CHARS_PER_IMAGE * images_in(self.result)
 
     @cached_property
     def outcome(self) -> Outcome:

@@ -6,6 +6,7 @@ are those that break things, and calls and results are paired in all the ways th
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from builders import ByOrdinal, Fixed, Message, assistant, call, result, system, user
@@ -60,11 +61,17 @@ spoken_to = st.builds(
     st.one_of(bodies, wrapped),
     st.sampled_from(("stop", "use port 8080\n\nand no other", "w" * 900, "w" * 1_600)),
 )
+IMAGE = {"type": "image_url", "image_url": {"url": "data:" + "A" * 7_000}}
 parts = st.builds(
     lambda body, more: [{"type": "text", "text": body}, *more],
     bodies,
     st.sampled_from(
-        ([], [{"type": "image_url", "image_url": {"url": "data:AAAA"}}], [None, 5, "loose"], [{"text": "end"}])
+        (
+            [],
+            [IMAGE],
+            [None, 5, "loose"],
+            [{"text": "end"}],
+        )
     ),
 )
 objects = st.builds(
@@ -78,8 +85,14 @@ previews = bodies.map(lambda body: "<persisted-output>\n" + body)
 contents = st.one_of(bodies, bodies, bodies, wrapped, spoken_to, parts, objects, previews, st.none(), st.just(7))
 
 tools = st.sampled_from(("terminal", "terminal", "read_file", "todo", "memory", "expand", "t\x00l", "漢", "mcp\ud800"))
+LONG_INPUTS = (
+    json.dumps({"path": "a.py", "content": "line of the file\n" * 200}),
+    '{"edits": [{"old": "' + "x" * 900 + '", "n": 1.10}, "\\ud800"], "漢": "' + "漢" * 500 + '"}',
+    '{"rows": ' + json.dumps(list(range(900))) + ', "a": {"b": "' + "q" * 401 + '"}, "a": 2}',
+    json.dumps("t" * 3_000),
+)
 arguments = st.sampled_from(
-    ("{}", '{"command": "ls"}', '{"path": "a.py", "n": 1}', "not json", "\ud800", "", '{"t": "漢\\n"}')
+    (*LONG_INPUTS, "{}", '{"command": "ls"}', '{"path": "a.py", "n": 1}', "not json", "\ud800", "", '{"t": "漢\\n"}')
 )
 
 
@@ -159,6 +172,8 @@ settings = st.builds(
     call_threshold=st.sampled_from((0.5, 0.5, 0.0, 1.0)),
     output_threshold=st.sampled_from((0.5, 0.5, 0.2, 1.0)),
     protected_tools=st.sampled_from((("memory",), ())),
+    removed_calls=st.sampled_from(("notice", "notice", "drop")),
+    last_resort=st.sampled_from(("text", "text", "off")),
 )
 windows = st.sampled_from((None, None, 0.4, 0.9, 1.1, 1.3, 1.6, 2.5, 5.0))
 """The window as a multiple of what the transcript is estimated at; None is unknown."""

@@ -130,7 +130,7 @@ def test_prune_and_restore_from_files(home: Path) -> None:
     assert pruned.stderr.count(b"\n") == 1
     Path("shorter.json").write_bytes(pruned.stdout)
     restored = jev("restore", "shorter.json", "--store", "s")
-    assert (restored.returncode, restored.stderr) == (0, b"restored 6 results\n")
+    assert (restored.returncode, restored.stderr) == (0, b"restored 6 originals\n")
     assert json.loads(restored.stdout) == messages
     assert not home.exists()
 

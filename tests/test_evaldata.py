@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from builders import Fixed
+from test_invariants import check_cuts
 
 from hermes_jev import Pruned, Settings, prune, restore
 from hermes_jev import notice as notices
@@ -79,14 +80,9 @@ def most_to_remove(transcript: Transcript) -> int:
 
 def check(before: list[Any], pruned: Pruned, store: Store) -> None:
     """Words untouched, pairs whole, every result back."""
-    after = pruned.messages
     assert pruned.receipt.outcome in ("compacted", "nothing_to_prune", "capacity")
-    for old, new in zip(before, after, strict=True):
-        assert old is new or (old["role"] == "tool" and {**old, "content": None} == {**new, "content": None})
-        assert size(new.get("content")) <= size(old.get("content"))
-    shape = [(e.state, e.tool, e.arguments, e.result_at) for e in Transcript.parse(before).exchanges]
-    assert [(e.state, e.tool, e.arguments, e.result_at) for e in Transcript.parse(after).exchanges] == shape
-    assert restore(after, store) == before
+    check_cuts(before, pruned, store, Settings())
+    assert restore(pruned.messages, store) == before
 
 
 def table(rows: list[Row]) -> str:

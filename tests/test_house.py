@@ -42,6 +42,7 @@ FILE_LINES, FUNCTION_LINES = 400, 60
 
 BROAD = {
     ("engine.py", "compress"): "the user's turn goes on whatever is wrong in a pass",
+    ("listeners.py", "tell"): "a callback of somebody else's must not cost a pass",
     ("redact.py", "_attempt"): "a host's redactor may raise anything, and then the text is not sent",
     ("judge/blocking.py", "_answer"): "a judge of somebody else's must not cost a turn",
     ("judge/blocking.py", "run"): "what a thread raises is raised where its future is awaited",

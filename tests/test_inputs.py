@@ -244,3 +244,14 @@ def test_lists_of_messages_are_accepted(messages: list[Any]) -> None:
 def test_other_things_are_refused(messages: Any, words: str) -> None:
     with pytest.raises(InputError, match=f"^{re.escape(words)}"):
         require_messages(messages)
+
+
+def test_rows_that_a_host_archived_are_no_part_of_the_conversation_and_are_written_back() -> None:
+    old = {"role": "user", "content": "long ago", "active": 0, "compacted": 1}
+    live = {"role": "user", "content": "now", "active": 1, "compacted": 0}
+    data = json.dumps({"id": "s", "messages": [old, live]}) + "\n"
+
+    for text in (data, data * 2):
+        document = read_document(text.encode(), "export.jsonl")
+        assert all(part == [live] for part in document.parts)
+        assert document.dump(document.parts) == text

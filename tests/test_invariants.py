@@ -19,15 +19,16 @@ from builders import GOAL, Fixed, Message, assistant, pair, session, text, user
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from hermes_jev import Pruned, Settings, prune, restore
+from hermes_jev import Pruned, Settings, prose, prune, restore
+from hermes_jev.drops import naming_in
 from hermes_jev.job import Job
 from hermes_jev.judge import Answer, Judge
-from hermes_jev.notice import read
+from hermes_jev.notice import cut_in, read
 from hermes_jev.policy import CLEARLY_SHORTER
 from hermes_jev.prune import run
 from hermes_jev.store import Store
 from hermes_jev.store.values import same
-from hermes_jev.tokens import content_text
+from hermes_jev.tokens import CHARS_PER_IMAGE, content_text, images_in
 from hermes_jev.tools import Room, expand
 from hermes_jev.transcript import Transcript
 
@@ -58,30 +59,85 @@ def size(content: Any) -> int:
     return len(content_text(content) if isinstance(content, str | list) else json.dumps(content, ensure_ascii=False))
 
 
-def cut_places(before: Sequence[Message], after: Sequence[Message]) -> list[int]:
-    return [at for at, (old, new) in enumerate(zip(before, after, strict=True)) if old is not new]
+def left_of(before: Sequence[Message], pruned: Pruned) -> list[int]:
+    """Positions of the messages that did not leave with their turn."""
+    exchanges = {exchange.ordinal: exchange for exchange in Transcript.parse(before).exchanges}
+    gone = [exchanges[record.ordinal] for record in pruned.receipt.decisions if record.action == "drop"]
+    places = {at for exchange in gone for at in (exchange.call_at, exchange.result_at)}
+    return [at for at in range(len(before)) if at not in places]
+
+
+def cut_places(before: Sequence[Message], pruned: Pruned) -> dict[int, Message]:
+    """What stands now where something else stood, by the position it had."""
+    left = left_of(before, pruned)
+    assert len(pruned.messages) == len(left)
+    return {at: new for at, new in zip(left, pruned.messages, strict=True) if before[at] is not new}
 
 
 def check_cuts(before: list[Message], pruned: Pruned, store: Store, chosen: Settings) -> None:
     """Everything that a pruned list owes to the one it came from."""
-    after = pruned.messages
-    assert len(after) == len(before)
-    for at in cut_places(before, after):
-        old, new = before[at], after[at]
-        assert old["role"] == "tool"
+    places = cut_places(before, pruned)
+    records = pruned.receipt.decisions
+    for at, new in places.items():
+        old = before[at]
         assert list(new) == list(old)
-        assert all(new[key] is old[key] for key in old if key != "content")
-        assert isinstance(new["content"], str)
-        assert len(new["content"]) <= chosen.pin_max_chars
-        assert size(old["content"]) - len(new["content"]) >= CLEARLY_SHORTER
-        notice = read(new["content"])
+        check_result(old, new, store, chosen) if old["role"] == "tool" else check_words(old, new, records)
+    check_what_left(before, pruned, store, chosen)
+    assert bool(places or any(record.action == "drop" for record in records)) is (pruned.messages is not before)
+    kept = [before[at] for at in left_of(before, pruned)]
+    assert pairs(pruned.messages) == pairs(kept)
+    assert len(json.dumps(pruned.messages)) <= len(json.dumps(before))
+
+
+def pairs(messages: Sequence[Message]) -> list[Any]:
+    return [(e.state, e.ordinal, e.tool, e.call_at, e.result_at) for e in Transcript.parse(messages).exchanges]
+
+
+def check_result(old: Message, new: Message, store: Store, chosen: Settings) -> None:
+    assert all(new[key] is old[key] for key in old if key != "content")
+    assert isinstance(new["content"], str)
+    assert len(new["content"]) <= chosen.pin_max_chars
+    names = naming_in(new["content"])
+    notice = read(names.bare if names else new["content"])
+    if names is None or notice is not None:
+        assert names is not None or bulk(old["content"]) - len(new["content"]) >= CLEARLY_SHORTER
         assert notice is not None
         assert notice.whole
-        assert same(store.get(notice.id, None).result, old["content"])
-    assert bool(cut_places(before, after)) is (after is not before)
-    assert [(e.state, e.ordinal, e.tool, e.arguments) for e in Transcript.parse(after).exchanges] == [
-        (e.state, e.ordinal, e.tool, e.arguments) for e in Transcript.parse(before).exchanges
-    ]
+        assert same(store.get(notice.id, None).result, old["content"]) or names is not None
+
+
+def bulk(content: Any) -> int:
+    return size(content) + CHARS_PER_IMAGE * images_in(content)
+
+
+def check_words(old: Message, new: Message, records: Sequence[Any]) -> None:
+    """Words and inputs change only in a rung that names itself."""
+    changed = {key for key in old if new[key] is not old[key]}
+    assert changed <= {"content", "tool_calls"}
+    if "content" in changed:
+        assert f"ladder: {old['role']} text" in {record.reason for record in records if record.action == "text"}
+        assert prose.read(new["content"]) is not None
+    if "tool_calls" in changed:
+        assert "ladder: arguments" in {record.reason for record in records if record.action == "arguments"}
+        for was, now in zip(old["tool_calls"], new["tool_calls"], strict=True):
+            if was is not now:
+                assert (
+                    json.loads(now["function"]["arguments"]).keys() == json.loads(was["function"]["arguments"]).keys()
+                )
+                assert {**now, "function": None} == {**was, "function": None}
+
+
+def check_what_left(before: Sequence[Message], pruned: Pruned, store: Store, chosen: Settings) -> None:
+    exchanges = {exchange.ordinal: exchange for exchange in Transcript.parse(before).exchanges}
+    for record in pruned.receipt.decisions:
+        if record.action == "drop":
+            exchange = exchanges[record.ordinal]
+            assert record.reason == "ladder: drop" or chosen.removed_calls == "drop"
+            assert not before[exchange.call_at].get("content")
+            original = store.get(record.pointer, None)
+            # A part that was cut before is what it was before that.
+            assert cut_in(exchange.result) or naming_in(exchange.result) or same(original.result, exchange.result)
+            assert "[hermes_jev: " in exchange.arguments or original.arguments == exchange.arguments
 
 
 @few
@@ -121,10 +177,9 @@ def test_a_pass_of_the_engine_holds_to_the_same(
 
         check_cuts(messages, pruned, store, chosen)
         assert same(restore(pruned.messages, store), messages)
-        for at in cut_places(messages, pruned.messages):
-            notice = read(pruned.messages[at]["content"])
-            assert notice is not None
-            assert same(store.get(notice.id, ["s"]).result, messages[at]["content"])
+        for record in pruned.receipt.decisions:
+            if record.pointer:
+                assert same(store.get(record.pointer, ["s"]), store.get(record.pointer, None))
 
 
 @settings(few, max_examples=25)
@@ -134,9 +189,10 @@ def test_the_pages_of_every_pointer_are_the_original(
 ) -> None:
     room = Room(window)
     with a_store() as store:
-        after = prune(messages, Fixed(), store, chosen).messages
-        for at in cut_places(messages, after):
-            notice = read(after[at]["content"])
+        pruned = prune(messages, Fixed(), store, chosen)
+        for at, new in cut_places(messages, pruned).items():
+            named = naming_in(new["content"])
+            notice = read(named.bare if named else new["content"])
             assert notice is not None
             pages: list[Any] = []
             offset: int | None = 0
@@ -200,8 +256,11 @@ def test_what_is_settled_stays_as_the_session_grows(
         grown = [*first.messages, *more]
         second = prune(grown, make(), store, chosen, context_length=window_of(grown, later))
 
-        for at in cut_places(messages, first.messages):
-            assert second.messages[at] is first.messages[at]
+        changed = cut_places(grown, second)
+        for at, message in enumerate(first.messages):
+            if all(message is not one for one in messages) and at in changed:
+                reasons = {record.reason for record in second.receipt.decisions if record.action != "keep"}
+                assert any(reason.startswith("ladder: ") for reason in reasons)
         check_cuts(grown, second, store, chosen)
         assert same(restore(second.messages, store), [*messages, *more])
 
@@ -211,8 +270,9 @@ def test_what_is_settled_stays_as_the_session_grows(
 def test_bytes_before_the_first_change_are_the_same(messages: list[Message], make: MakeJudge, chosen: Settings) -> None:
     """The provider's cached prefix survives up to there."""
     with a_store() as store:
-        after = prune(messages, make(), store, chosen).messages
-    changed = cut_places(messages, after)
+        pruned = prune(messages, make(), store, chosen)
+    after, left = pruned.messages, left_of(messages, pruned)
+    changed = [at for at in range(len(messages)) if at not in left or at in cut_places(messages, pruned)]
     first = changed[0] if changed else len(messages)
 
     before = json.dumps(messages)

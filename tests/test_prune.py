@@ -382,7 +382,7 @@ def test_a_window_too_small_climbs_the_ladder_and_says_so(store: Store) -> None:
 def test_a_window_too_small_for_everything_is_at_capacity(store: Store) -> None:
     messages = [user(text(90_000)), *session(3)]
 
-    pruned = prune(messages, store=store, context_length=5_000)
+    pruned = prune(messages, store=store, settings=ALL.model_copy(update={"last_resort": "off"}), context_length=5_000)
 
     assert pruned.receipt.outcome == "capacity"
     assert actions(pruned) == ["remove"] * 3
@@ -539,12 +539,14 @@ def test_without_a_store_every_result_stays_whole(tmp_path: Path) -> None:
     assert any(problem.startswith("receipt not saved") for problem in pruned.receipt.problems)
 
 
-def test_a_damaged_store_leaves_every_result_whole(store: Store) -> None:
+def test_a_damaged_store_is_set_aside_and_every_cut_comes_back(store: Store) -> None:
     prune(session(5), store=store)
     store.path.write_bytes(b"garbage " * 5_000)
     messages = session(5)
 
-    assert prune(messages, store=store).messages is messages
+    pruned = prune(messages, store=store)
+    assert pruned.messages != messages
+    assert restore(pruned.messages, store) == messages
 
 
 # --- the call -----------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from hermes_jev.judged import METADATA, OFF, _verdict
 from hermes_jev.policy import Cuts, Pressure, decide
 from hermes_jev.questions import question_ids
 from hermes_jev.store import Store
-from hermes_jev.store.truth import MAX_VERDICTS
+from hermes_jev.store.ledger import MAX_VERDICTS
 from hermes_jev.transcript import Transcript
 from hermes_jev.usage import LEAST, MOST, learn, token_factor
 from hermes_jev.verdict_cache import SETTLED_BAND, VerdictCache

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
-from ..restore import cuts_in, restore
+from ..restore import Missing, put_back
 from .common import NOTHING, OK, Commands, add_command, file_argument, out, read, say, store_argument
 
 
@@ -27,14 +26,9 @@ def add(commands: Commands) -> None:
 
 def _run_restore(arguments: Any) -> int:
     document = read(arguments.file)
-    missing: Literal["raise", "keep"] = "keep" if arguments.keep_missing else "raise"
-    restored = [restore(part, arguments.store, missing) for part in document.parts]
-    out(document.dump(restored))
-    count = sum(_changed(before, after) for before, after in zip(document.parts, restored, strict=True))
-    left = sum(1 for part in restored for cut in cuts_in(part).values() if cut.notice.whole)
-    say(f"restored {count} results" + (f"; {left} are in no store that can be read" if left else ""))
+    missing: Missing = "keep" if arguments.keep_missing else "raise"
+    restored = [put_back(part, arguments.store, missing) for part in document.parts]
+    out(document.dump([one.messages for one in restored]))
+    count, left = sum(one.originals for one in restored), sum(one.left for one in restored)
+    say(f"restored {count} originals" + (f"; {left} are in no store that can be read" if left else ""))
     return NOTHING if left else OK
-
-
-def _changed(before: Sequence[Any], after: Sequence[Any]) -> int:
-    return sum(1 for old, new in zip(before, after, strict=True) if old is not new)

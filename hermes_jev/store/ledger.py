@@ -98,6 +98,4 @@ def note(connection: sqlite3.Connection, key: str) -> str | None:
 
 def save_note(connection: sqlite3.Connection, key: str, text: str) -> None:
     """Note a short text under a key, in place of the one before."""
-    connection.execute(
-        "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (to_sql(f"{NOTE}{key}"), to_sql(text))
-    )
+    connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (to_sql(f"{NOTE}{key}"), to_sql(text)))
