@@ -19,9 +19,10 @@ from .job import Job, Pruned
 from .judge import Judge, judge_of
 from .judged import Bench, judged
 from .ladder import ladder
-from .policy import Cuts, Pressure, decide, gain_of
+from .policy import Cuts, Known, Pressure, decide, gain_of
 from .receipts import Outcome
 from .record import Recorder
+from .regret import record_cuts, record_repeats, tallies
 from .settings import Settings, Source, from_environment, resolve
 from .store import Store
 from .stores import open_store
@@ -84,7 +85,7 @@ def _settings(given: Settings | Mapping[str, Any] | None) -> Settings:
 
 
 def run(messages: list[Any], job: Job) -> Pruned:
-    """One pass: parse, pin, judge, decide, store, cut, check, record."""
+    """One pass: parse, pin, apply rules, judge, decide, store, cut, check, record."""
     settings, cuts = job.settings, Cuts(job.settings)
     transcript = Transcript.parse(messages)
     pressure = Pressure.of(transcript, job.window, settings, used=job.used, forced=job.forced, overflow=job.overflow)
@@ -92,13 +93,17 @@ def run(messages: list[Any], job: Job) -> Pruned:
     record = Recorder(transcript, job, pressure, found, cuts)
     if not settings.enabled:
         return record.unchanged("nothing_to_prune", "switched off by the setting enabled")
+    record_repeats(job, transcript)
     if why := _nothing_to_do(found, pressure, cuts):
         return record.unchanged("capacity" if pressure.overflow else "nothing_to_prune", why)
+    known = Known.of(transcript)
+    asked = [exchange for exchange in found.candidates if exchange.ordinal not in known.rulings]
     goal, actions = goal_of(transcript, job.task), actions_of(transcript)
     bench = Bench(job.judge, job.store, settings, job.gate, goal, job.focus, actions)
-    verdict = judged(transcript, found.candidates, found.contents, bench, pressure.urgent)
-    record = record.with_verdicts(verdict, bench.goal_hash)
-    decisions = decide(found.candidates, verdict.verdicts, pressure, cuts)
+    verdict = judged(transcript, asked, found.contents, bench, pressure.urgent)
+    known = known.with_calibration(verdict.verdicts.values(), settings, tallies(job, verdict.answers.judge))
+    record = record.with_verdicts(verdict, bench.goal_hash, known.calibration)
+    decisions = decide(found.candidates, verdict.verdicts, pressure, cuts, known)
     climb = pressure.urgent and pressure.after(gain_of(decisions, cuts)) >= pressure.trigger
     if climb:
         decisions = ladder(decisions, found.soft, pressure, cuts)
@@ -115,6 +120,7 @@ def run(messages: list[Any], job: Job) -> Pruned:
     decisions, stored = store_first(decisions, job, cuts)
     after = cut(messages, stored)
     check(messages, after, stored)
+    record_cuts(job, decisions, stored)
     over = climb and pressure.after(gain_of(decisions, cuts)) >= pressure.trigger
     return record.changed(after, "capacity" if over else "compacted", decisions, stored)
 

@@ -79,6 +79,8 @@ class Settings(BaseModel):
     """From this probability on, the call itself still matters."""
     output_threshold: Probability = 0.5
     """From this probability on, the exact output is still needed."""
+    calibration: Literal["fixed", "session", "learned"] = "fixed"
+    """`session` sets the thresholds by the session's own scores, `learned` also by which cuts were fetched again."""
     excerpt_chars: Positive = 300
     """Characters of a shortened result that stay."""
     judge: Literal["auto", "jev", "lexical"] = "auto"

@@ -113,21 +113,21 @@ def test_receipts_newest_first(store: Store) -> None:
 
 
 def test_each_step_runs_once_and_is_recorded_with_what_it_did(tmp_path: Path) -> None:
-    def m002_extra(connection: sqlite3.Connection) -> None:
+    def m999_extra(connection: sqlite3.Connection) -> None:
         connection.execute("CREATE TABLE extra (x)")
 
-    def m003_fails(connection: sqlite3.Connection) -> None:
+    def m999_fails(connection: sqlite3.Connection) -> None:
         connection.execute("CREATE TABLE half (x)")
         connection.execute("CREATE TABLE extra (x)")
 
     with closing(sqlite3.connect(tmp_path / "file", isolation_level=None)) as connection:
         assert applied(connection) == frozenset()
         migrate(connection)
-        migrate(connection, (*MIGRATIONS, m002_extra))
+        migrate(connection, (*MIGRATIONS, m999_extra))
         with pytest.raises(sqlite3.OperationalError, match="already exists"):
-            migrate(connection, (*MIGRATIONS, m002_extra, m003_fails))
+            migrate(connection, (*MIGRATIONS, m999_extra, m999_fails))
         assert not connection.in_transaction
-        assert applied(connection) == {"m001_truth", "m002_extra"}
+        assert applied(connection) == {step.__name__ for step in MIGRATIONS} | {"m999_extra"}
         assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
         with pytest.raises(StoreError, match="later version"):
             migrate(connection)
@@ -150,10 +150,10 @@ def test_a_step_that_another_process_ran_meanwhile_is_not_run_again(tmp_path: Pa
 
 
 def test_reading_brings_an_older_file_up_to_date(store: Store) -> None:
-    def m002_extra(connection: sqlite3.Connection) -> None:
+    def m999_extra(connection: sqlite3.Connection) -> None:
         connection.execute("CREATE TABLE extra (x)")
 
-    later = Database(store.path, (*MIGRATIONS, m002_extra))
+    later = Database(store.path, (*MIGRATIONS, m999_extra))
     with later.reading() as connection:
         assert connection is None
     assert not store.folder.exists()
@@ -175,7 +175,7 @@ def test_a_file_of_a_later_version_is_read_and_not_written(store: Store) -> None
 
 def test_released_steps_do_not_change() -> None:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        migrate(connection)
+        migrate(connection, MIGRATIONS[:1])
         rows = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name").fetchall()
     schema = "\n".join(" ".join(sql.split()) for (sql,) in rows)
     assert (

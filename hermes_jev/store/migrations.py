@@ -46,7 +46,16 @@ def m001_truth(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-MIGRATIONS: tuple[Step, ...] = (m001_truth,)
+def m002_outcomes(connection: sqlite3.Connection) -> None:
+    """What came of each cut."""
+    connection.execute(
+        """CREATE TABLE outcomes (
+            session TEXT NOT NULL, pointer TEXT NOT NULL, tool TEXT NOT NULL, judge TEXT NOT NULL, score REAL,
+            reason TEXT NOT NULL, regret TEXT NOT NULL, created REAL NOT NULL, PRIMARY KEY (session, pointer))"""
+    )
+
+
+MIGRATIONS: tuple[Step, ...] = (m001_truth, m002_outcomes)
 
 
 def applied(connection: sqlite3.Connection) -> frozenset[str]:
