@@ -149,7 +149,7 @@ def test_the_embedded_judge_in_a_window_that_is_full(
 
 
 def test_a_remote_judge_is_sent_what_fits(sessions: list[dict[str, Any]], tmp_path: Path) -> None:
-    """The largest transcripts through redaction and fitting: every candidate that no rule settles is asked about once."""
+    """The largest transcripts through redaction and fitting: what no rule settles is asked about once."""
     largest = sorted(sessions, key=lambda session: sum(size(m.get("content")) for m in session["messages"]))[-4:]
     for number, session in enumerate(largest):
         judge = Fixed(0.9, 0.1)
