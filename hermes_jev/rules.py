@@ -35,6 +35,8 @@ Rule = Literal["duplicate", "near duplicate", "read again", "written since", "ru
 NEARLY_ALL = 0.95
 """Share of a result's characters that must stand, line by line, in one later result for it to be a near duplicate."""
 
+_WORTHWHILE = 200
+"""Shorter results are never cut, and "ok" is no copy of "ok"."""
 _LONGEST_LINE = 2_000
 _COPIES = 8
 _SHORT_LINE = 4
@@ -129,6 +131,8 @@ def _duplicates(acts: Sequence[_Act]) -> dict[int, Ruling]:
     found: dict[int, Ruling] = {}
     for act in reversed(acts):
         exchange = act.exchange
+        if exchange.size < _WORTHWHILE:
+            continue
         if (by := newest.setdefault(exchange.text, exchange.ordinal)) != exchange.ordinal:
             found[exchange.ordinal] = Ruling("duplicate", by)
     return found
