@@ -81,6 +81,8 @@ class Settings(BaseModel):
     """From this probability on, the exact output is still needed."""
     excerpt_chars: Positive = 300
     """Characters of a shortened result that stay."""
+    fact_chars: Count = 1000
+    """Most characters of the lines that stay of a cut result because they are likely to be needed; 0: none."""
     judge: Literal["auto", "jev", "lexical"] = "auto"
     """`auto` asks Jev when there is a key, else the embedded lexical judge."""
     base_url: str = ""

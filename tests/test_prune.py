@@ -295,7 +295,7 @@ def test_a_second_pass_over_what_a_flat_judge_left_at_the_target_changes_nothing
     settings = Settings(pin_last_calls=0, min_gain_percent=0)
     messages = windowed(20)
     transcript = Transcript.parse(messages)
-    costs = Cuts(settings)
+    costs = Cuts(settings, transcript)
     ranked = sorted(transcript.completed, key=lambda e: (0.1 / e.size, e.ordinal))
     left = transcript.tokens - sum(costs.gain(exchange, "remove") or 0 for exchange in ranked[:cuts])
     window = next(w for w in range(left * 3, left * 4) if w * settings.target_percent >= left)
