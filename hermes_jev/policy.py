@@ -14,6 +14,7 @@ from typing import Literal
 from . import notice, rank
 from .calibration import Calibration, Tally, calibrate, fixed
 from .errors import StoreError
+from .facts import Facts
 from .rules import Rule, Ruling, rulings
 from .settings import Settings
 from .store.values import encode, pointer_hash, pointer_id
@@ -184,10 +185,11 @@ class Pressure:
 
 class Cuts:
     """What cutting an exchange would leave and free. One instance a pass: texts are hashed, rendered and counted
-    once."""
+    once. Without a transcript, whose other words say which lines are worth keeping, no facts stay."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, transcript: Transcript | None = None, task: str | None = None) -> None:
         self._settings = settings
+        self._facts = Facts(transcript, settings, task) if transcript is not None else None
         self._contents: dict[int, str | None] = {}
         self._gains: dict[tuple[int, Action], int | None] = {}
 
@@ -204,9 +206,18 @@ class Cuts:
 
     def render(self, exchange: Exchange, action: Action, pointer: str) -> str:
         """The text that will stand in the result's place."""
-        if action == "remove":
-            return notice.removed(exchange, pointer)
-        return notice.truncated(exchange, pointer, self._settings.excerpt_chars)
+        excerpt_chars = self._settings.excerpt_chars if action == "truncate" else 0
+        left = self._text(exchange, excerpt_chars, pointer, ())
+        if self._facts is None:
+            return left
+        longest = min(self._settings.pin_max_chars, exchange.size - CLEARLY_SHORTER)
+        room = longest - len(left) - notice.NUMBER_CHARS
+        return self._text(exchange, excerpt_chars, pointer, self._facts.of(exchange, excerpt_chars, room))
+
+    def _text(self, exchange: Exchange, excerpt_chars: int, pointer: str, picked: Sequence[notice.Fact]) -> str:
+        if excerpt_chars:
+            return notice.truncated(exchange, pointer, excerpt_chars, picked)
+        return notice.removed(exchange, pointer, picked)
 
     def gain(self, exchange: Exchange, action: Action) -> int | None:
         """Estimated tokens freed, or None when the cut is not possible: the text left would be too long to be settled

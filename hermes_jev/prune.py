@@ -86,8 +86,8 @@ def _settings(given: Settings | Mapping[str, Any] | None) -> Settings:
 
 def run(messages: list[Any], job: Job) -> Pruned:
     """One pass: parse, pin, apply rules, judge, decide, store, cut, check, record."""
-    settings, cuts = job.settings, Cuts(job.settings)
-    transcript = Transcript.parse(messages)
+    settings, transcript = job.settings, Transcript.parse(messages)
+    cuts = Cuts(settings, transcript, job.task)
     pressure = Pressure.of(transcript, job.window, settings, used=job.used, forced=job.forced, overflow=job.overflow)
     found = survey(transcript, settings, cuts)
     record = Recorder(transcript, job, pressure, found, cuts)

@@ -83,6 +83,8 @@ class Settings(BaseModel):
     """`session` sets the thresholds by the session's own scores, `learned` also by which cuts were fetched again."""
     excerpt_chars: Positive = 300
     """Characters of a shortened result that stay."""
+    fact_chars: Count = 1000
+    """Most characters of the lines that stay of a cut result because they are likely to be needed; 0: none."""
     judge: Literal["auto", "jev", "lexical"] = "auto"
     """`auto` asks Jev when there is a key, else the embedded lexical judge."""
     base_url: str = ""

@@ -296,7 +296,7 @@ def test_a_second_pass_over_what_a_flat_judge_left_at_the_target_changes_nothing
     settings = Settings(pin_last_calls=0, min_gain_percent=0)
     messages = windowed(20)
     transcript = Transcript.parse(messages)
-    costs = Cuts(settings)
+    costs = Cuts(settings, transcript)
     flat = [Decision(e, "remove", "", Verdict(0.1, 0.1, "whole", "scripted")) for e in transcript.completed]
     order = rank_order(ranked(flat, Known.of(transcript)))
     left = transcript.tokens - sum(costs.gain(decision.exchange, "remove") or 0 for decision in order[:cuts])
