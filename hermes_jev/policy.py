@@ -241,6 +241,13 @@ class Cuts:
         gain = value_tokens(exchange.result) - estimate_tokens(left)
         return gain if gain > 0 else None
 
+    def chars(self, exchange: Exchange, action: Action) -> int:
+        """Characters of the result as this action leaves it."""
+        content = self.content(exchange)
+        if action == "keep" or content is None:
+            return exchange.size
+        return len(self.render(exchange, action, pointer_id(bytes.fromhex(content))))
+
     def best_gain(self, exchange: Exchange) -> int | None:
         """The most that any cut of this exchange frees."""
         gains = [gain for action in _CUTS if (gain := self.gain(exchange, action)) is not None]
@@ -269,7 +276,7 @@ def decide(
     """The ordinary pass: rules, then thresholds, or, where the judge gave no signal, rank order down to the target."""
     bounds = known.calibration or fixed(pressure.settings)
     wanted = [
-        _by_rule(exchange, ruling, cuts)
+        by_rule(exchange, ruling, cuts)
         if (ruling := known.rulings.get(exchange.ordinal)) is not None
         else _by_threshold(exchange, verdicts.get(exchange.ordinal), bounds, cuts)
         for exchange in candidates
@@ -297,8 +304,9 @@ def is_flat(verdicts: Mapping[int, Verdict], bounds: Calibration) -> bool:
     )
 
 
-def _by_rule(exchange: Exchange, ruling: Ruling, cuts: Cuts) -> Decision:
-    """A result that failed keeps its excerpt: what went wrong is not said by its successor."""
+def by_rule(exchange: Exchange, ruling: Ruling, cuts: Cuts) -> Decision:
+    """The cut of what a rule settles. A result that failed keeps its excerpt: its successor does not say what went
+    wrong."""
     whole = ruling.rule in _REMOVED and exchange.outcome.status != "failed"
     action = cuts.possible(exchange, "remove" if whole else "truncate")
     return Decision(exchange, action, ruling.reason if action != "keep" else "cannot be shortened")
@@ -316,14 +324,18 @@ def _by_threshold(exchange: Exchange, verdict: Verdict | None, bounds: Calibrati
     return Decision(exchange, action, reasons[action], verdict)
 
 
-def ranked(decisions: Sequence[Decision], known: Known = NOTHING_KNOWN) -> list[Decision]:
-    """The decisions with their worth, in the same order."""
+def ranked(
+    decisions: Sequence[Decision], known: Known = NOTHING_KNOWN, outputs: Mapping[int, float] | None = None
+) -> list[Decision]:
+    """The decisions with their worth, in the same order. `outputs` are P(output needed) by ordinal, by default those of
+    the verdicts."""
     bounds = known.calibration
-    outputs = {
-        d.exchange.ordinal: bounds.score(d.exchange.tool, d.verdict.output) if bounds else d.verdict.output
-        for d in decisions
-        if d.verdict is not None and d.verdict.output is not None
-    }
+    if outputs is None:
+        outputs = {
+            d.exchange.ordinal: bounds.score(d.exchange.tool, d.verdict.output) if bounds else d.verdict.output
+            for d in decisions
+            if d.verdict is not None and d.verdict.output is not None
+        }
     worth = rank.worths([d.exchange for d in decisions], outputs, known.rulings, known.standings)
     return [replace(decision, worth=worth[decision.exchange.ordinal]) for decision in decisions]
 

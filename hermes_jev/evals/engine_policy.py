@@ -14,13 +14,14 @@ from ..goal import actions_of, goal_of
 from ..job import Job, Pruned
 from ..judge import Answers, Judge
 from ..judged import Bench, judged
-from ..policy import Action, Cuts, Decision, _rank
+from ..policy import Cuts, Known
 from ..prune import run
 from ..settings import Settings
 from ..store import Store
 from ..store.values import pointer_id
 from ..survey import survey
-from ..transcript import Transcript
+from ..to_size import decide_to
+from ..transcript import Exchange, Transcript
 
 
 def prune_by_default(messages: list[Any], judge: Judge, settings: Settings, store: Store) -> Pruned:
@@ -30,10 +31,12 @@ def prune_by_default(messages: list[Any], judge: Judge, settings: Settings, stor
 
 @dataclass(frozen=True)
 class Ranked:
-    """A judged transcript: what may be cut, in the engine's order, and what it took to find out."""
+    """A judged transcript: what may be cut, how likely each is needed, what else is known, and what it took."""
 
     messages: list[Any]
-    order: tuple[Decision, ...]
+    candidates: tuple[Exchange, ...]
+    outputs: Mapping[int, float]
+    known: Known
     cuts: Cuts
     tool_chars: int
     answers: Answers
@@ -41,38 +44,28 @@ class Ranked:
 
 def rank(messages: list[Any], judge: Judge, settings: Settings, store: Store) -> Ranked:
     """Judge a transcript once, for cuts of several sizes."""
-    transcript, cuts = Transcript.parse(messages), Cuts(settings)
-    found = survey(transcript, settings, cuts)
+    transcript = Transcript.parse(messages)
+    cuts = Cuts(settings, transcript)
+    found, known = survey(transcript, settings, cuts), Known.of(transcript)
+    asked = [exchange for exchange in found.candidates if exchange.ordinal not in known.rulings]
     bench = Bench(judge, store, settings, Gate(), goal_of(transcript, None), "", actions_of(transcript))
-    verdict = judged(transcript, found.candidates, found.contents, bench, urgent=False)
-    decisions = [Decision(e, "keep", "", verdict.verdicts.get(e.ordinal)) for e in found.candidates]
+    verdict = judged(transcript, asked, found.contents, bench, urgent=False)
+    outputs = {ordinal: v.output for ordinal, v in verdict.verdicts.items() if v.output is not None}
     tool_chars = sum(exchange.size for exchange in transcript.completed)
-    return Ranked(messages, tuple(sorted(decisions, key=_rank)), cuts, tool_chars, verdict.answers)
+    return Ranked(messages, found.candidates, outputs, known, cuts, tool_chars, verdict.answers)
 
 
 def cut_to(ranked: Ranked, share: float) -> list[Any]:
-    """Shorten in rank order until `share` of the tool characters is gone; where shortening all is not enough, remove
-    in the same order. Less goes where the pins do not allow more."""
-    wanted = share * ranked.tool_chars
+    """Cut in the engine's order until `share` of the tool characters is gone. Less goes where the pins do not allow
+    more."""
+    cuts = ranked.cuts
+    decisions = decide_to(ranked.candidates, ranked.outputs, share * ranked.tool_chars, cuts, ranked.known)
     texts: dict[int, str] = {}
-    freed = 0
-
-    def go(action: Action) -> None:
-        nonlocal freed
-        for decision in ranked.order:
-            if freed >= wanted:
-                return
-            exchange = decision.exchange
-            possible = ranked.cuts.possible(exchange, action)
-            content = ranked.cuts.content(exchange)
-            if possible == "keep" or content is None or exchange.result_at is None:
-                continue
-            text = ranked.cuts.render(exchange, possible, pointer_id(bytes.fromhex(content)))
-            freed += len(texts.get(exchange.result_at, exchange.text)) - len(text)
-            texts[exchange.result_at] = text
-
-    go("truncate")
-    go("remove")
+    for decision in decisions:
+        exchange = decision.exchange
+        content = cuts.content(exchange)
+        if decision.action != "keep" and content is not None and exchange.result_at is not None:
+            texts[exchange.result_at] = cuts.render(exchange, decision.action, pointer_id(bytes.fromhex(content)))
     return replaced(ranked.messages, texts)
 
 
