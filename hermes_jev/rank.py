@@ -8,7 +8,7 @@ results apart, the more what age, use and kind of tool say by themselves. Result
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from .rules import Rule, Ruling
@@ -101,11 +101,11 @@ def key(worth: float, size: int, ordinal: int) -> tuple[float, int]:
     return worth / max(1, size) ** SIZE_POWER, ordinal
 
 
-def until(ordered: Sequence[T], need: float, frees: Callable[[T], float], worth: Callable[[T], float]) -> list[T]:
+def until(ordered: Sequence[T], need: float, frees: Callable[[T], float], worth: Callable[[T], float]) -> Iterator[T]:
     """The first of `ordered` that together free `need`, in any unit. Where the next one frees more than what is still
     needed, whichever loses least for just that much goes instead, so that a huge result does not go for a small rest.
+    One by one: what frees nothing by the time it is its turn is passed over.
     """
-    chosen: list[T] = []
     rest = list(reversed(ordered))
     sorted_for = math.inf
     while rest and need > 0:
@@ -115,6 +115,5 @@ def until(ordered: Sequence[T], need: float, frees: Callable[[T], float], worth:
             rest.sort(key=lambda one: -worth(one) / max(1e-9, min(frees(one), sorted_for)) ** SIZE_POWER)
         one = rest.pop()
         if (gain := frees(one)) > 0:
-            chosen.append(one)
             need -= gain
-    return chosen
+            yield one
