@@ -22,7 +22,7 @@ from .ladder import ladder
 from .policy import Cuts, Known, Pressure, decide, gain_of
 from .receipts import Outcome
 from .record import Recorder
-from .regret import record_cuts, record_repeats, tallies
+from .regret import earlier_verdicts, record_cuts, record_repeats, tallies
 from .settings import Settings, Source, from_environment, resolve
 from .store import Store
 from .stores import open_store
@@ -101,7 +101,9 @@ def run(messages: list[Any], job: Job) -> Pruned:
     goal, actions = goal_of(transcript, job.task), actions_of(transcript)
     bench = Bench(job.judge, job.store, settings, job.gate, goal, job.focus, actions)
     verdict = judged(transcript, asked, found.contents, bench, pressure.urgent)
-    known = known.with_calibration(verdict.verdicts.values(), settings, tallies(job, verdict.answers.judge))
+    name = verdict.answers.judge
+    said = [*verdict.verdicts.values(), *earlier_verdicts(job, transcript, name)]
+    known = known.with_calibration(said, settings, tallies(job, name))
     record = record.with_verdicts(verdict, bench.goal_hash, known.calibration)
     decisions = decide(found.candidates, verdict.verdicts, pressure, cuts, known)
     climb = pressure.urgent and pressure.after(gain_of(decisions, cuts)) >= pressure.trigger

@@ -27,7 +27,7 @@ RULED: Mapping[Rule, float] = {
     "expanded": 0.005,
     "written since": 0.02,
 }
-"""Worth of what a rule settles. Measured on public transcripts (`benchmarks/rules_report.py`): only a file that was
+"""Worth of what a rule settles. Measured on public transcripts (`benchmarks/rank_report.py`): only a file that was
 written since was still needed at all, a tenth as often per character as what no rule settles."""
 
 UNANSWERED = 0.5

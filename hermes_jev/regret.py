@@ -15,17 +15,17 @@ from .calibration import Tally, band_of
 from .errors import StoreError
 from .job import Job
 from .notice import cut_in
-from .policy import Decision
+from .policy import Decision, Verdict
 from .redact import redact
 from .store import Kept, Store
-from .store.outcomes import CutRow, add_cuts, outcomes, regretted
+from .store.outcomes import CutRow, add_cuts, outcomes, regretted, scores
 from .tool_calls import fields_of, kind_of, written_by
 from .transcript import Transcript
 
 logger = logging.getLogger(__name__)
 
 _TOOL_CHARS = 100
-_NO_JUDGE = ""
+_NO_JUDGE = _NO_SESSION = ""
 
 
 def repeated(transcript: Transcript) -> tuple[str, ...]:
@@ -46,15 +46,12 @@ def repeated(transcript: Transcript) -> tuple[str, ...]:
 
 def record_repeats(job: Job, transcript: Transcript) -> None:
     """Count the calls that were made again since they were cut."""
-    pointers = repeated(transcript) if job.session is not None else ()
-    if pointers:
-        _attempt(lambda: regretted(job.store, [job.session or ""], pointers, "again"))
+    if pointers := repeated(transcript):
+        _attempt(lambda: regretted(job.store, [job.session or _NO_SESSION], pointers, "again"))
 
 
 def record_cuts(job: Job, decisions: Sequence[Decision], kept: Mapping[int, Kept]) -> None:
     """Put what was cut on record, so that what comes of it can be counted."""
-    if job.session is None:
-        return
     rows = [
         CutRow(
             kept[decision.exchange.result_at].id,
@@ -62,11 +59,12 @@ def record_cuts(job: Job, decisions: Sequence[Decision], kept: Mapping[int, Kept
             decision.verdict.judge if decision.verdict else _NO_JUDGE,
             decision.verdict.output if decision.verdict else None,
             decision.reason,
+            decision.verdict.call if decision.verdict else None,
         )
         for decision in decisions
         if decision.exchange.result_at is not None and decision.exchange.result_at in kept
     ]
-    _attempt(lambda: add_cuts(job.store, job.session or "", rows))
+    _attempt(lambda: add_cuts(job.store, job.session or _NO_SESSION, rows))
 
 
 def record_expand(reply: str, store: Store, sessions: Callable[[], Collection[str]]) -> None:
@@ -95,6 +93,21 @@ def tallies(job: Job, judge: str) -> list[Tally]:
         cuts[cell] += 1
         regrets[cell] += bool(row.regret)
     return [Tally(tool, band, count, regrets[tool, band]) for (tool, band), count in sorted(cuts.items())]
+
+
+def earlier_verdicts(job: Job, transcript: Transcript, judge: str) -> list[Verdict]:
+    """What this judge said of the results that are cut in this transcript already: they belong to the session's
+    distribution, or a second pass would measure what is left by itself and cut on."""
+    if job.settings.calibration == "fixed":
+        return []
+    cut = (cut_in(exchange.text) for exchange in transcript.completed if exchange.text.rstrip().endswith("]"))
+    pointers = [one.notice.id for one in cut if one is not None]
+    try:
+        found = scores(job.store, pointers, judge)
+    except StoreError as error:
+        logger.warning("hermes_jev: what was said of cut results cannot be read: %s", error)
+        return []
+    return [Verdict(call, output, "cut", judge, cached=True) for call, output in found]
 
 
 def _attempt(record: Callable[[], object]) -> None:

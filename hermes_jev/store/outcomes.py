@@ -18,14 +18,15 @@ MAX_OUTCOMES = 50_000
 
 
 class CutRow(NamedTuple):
-    """A cut result: its pointer, its tool, who judged it, P(output needed) (None where a rule or rung decided), and
-    the reason of the decision."""
+    """A cut result: its pointer, its tool, who judged it, P(output needed) and P(call matters) (None where a rule or
+    rung decided), and the reason of the decision."""
 
     pointer: str
     tool: str
     judge: str
     score: float | None
     reason: str
+    call: float | None = None
 
 
 class OutcomeRow(NamedTuple):
@@ -44,13 +45,22 @@ def add_cuts(store: Store, session: str, cuts: Sequence[CutRow]) -> None:
         return
     created = store.now()
     rows = [
-        (to_sql(session), cut.pointer, to_sql(cut.tool), to_sql(cut.judge), cut.score, to_sql(cut.reason), created)
+        (
+            to_sql(session),
+            cut.pointer,
+            to_sql(cut.tool),
+            to_sql(cut.judge),
+            cut.call,
+            cut.score,
+            to_sql(cut.reason),
+            created,
+        )
         for cut in cuts
     ]
     with Database(store.path, patience_s=store.patience_s).writing() as connection:
         connection.executemany(
-            "INSERT OR IGNORE INTO outcomes (session, pointer, tool, judge, score, reason, regret, created)"
-            " VALUES (?, ?, ?, ?, ?, ?, '', ?)",
+            "INSERT OR IGNORE INTO outcomes (session, pointer, tool, judge, call, score, reason, regret, created)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, '', ?)",
             rows,
         )
         connection.execute(
@@ -74,6 +84,19 @@ def regretted(store: Store, sessions: Collection[str], pointers: Collection[str]
     with database.writing() as connection:
         change = "UPDATE outcomes SET regret = ? WHERE session = ? AND pointer = ? AND regret = ''"
         return sum(connection.execute(change, pair).rowcount for pair in pairs)
+
+
+def scores(store: Store, pointers: Collection[str], judge: str) -> list[tuple[float | None, float]]:
+    """What this judge said of cut results, (call, output) each: the first that was put on record for a pointer. Raises
+    StoreError."""
+    query = (
+        "SELECT call, score FROM outcomes WHERE pointer = ? AND judge = ? AND score IS NOT NULL ORDER BY rowid LIMIT 1"
+    )
+    with Database(store.path, patience_s=store.patience_s).reading() as connection:
+        if connection is None:
+            return []
+        rows = (connection.execute(query, (pointer, to_sql(judge))).fetchone() for pointer in pointers)
+        return [(call, output) for call, output in filter(None, rows)]
 
 
 def outcomes(store: Store, judge: str | None = None) -> list[OutcomeRow]:
