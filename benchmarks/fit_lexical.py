@@ -12,7 +12,9 @@ Sessions with an even hash are fitted, odd ones reported; concatenated tasks are
 needs another. What a feature may see ends at the cut. The even sessions hold few needs and no long coding session, so
 the fit is a maximum a posteriori one: a Gaussian prior per weight carries what is published about larger collections.
 Sources differ in how often anything is needed at all, so each has a level of its own in the fit, which is left behind:
-a source of next to no needs must not teach that age or size alone make a result worthless.
+a source of next to no needs must not teach that age or size alone make a result worthless. Last, slope and level are
+calibrated on what the engine asks about (over 1,500 characters, three or more calls old, settled by no rule), each
+source with the same weight, so that a probability means what it says whatever the mix.
 
 Standard library and this package only. Takes about fifteen seconds.
 """
@@ -24,7 +26,7 @@ import hashlib
 import importlib
 import math
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +40,8 @@ from hermes_jev.judge import lexical_weights as shipped  # noqa: E402
 from hermes_jev.judge.lexical import probability  # noqa: E402
 from hermes_jev.judge.lexical_features import FEATURES, call_of, kind_of, query_of, rows  # noqa: E402
 from hermes_jev.judge.protocol import Subject  # noqa: E402
+from hermes_jev.rank import key, standings, until, worths  # noqa: E402
+from hermes_jev.rules import rulings  # noqa: E402
 from hermes_jev.transcript import Transcript  # noqa: E402
 
 CUTS = (0.4, 0.6, 0.8)
@@ -89,11 +93,22 @@ PRIOR_CALL = {
     "writes": (4.0, 0.5),
 }
 
+ASKED = (1_500, 3)
+"""What the engine asks about: results over so many characters, with at least so many completed calls after them."""
+FLAT = 0.15
+NOTICE = 60
+"""Characters of the notice that the kit's plans leave."""
+LEAST_ITEMS = 20
+"""A source with fewer results does not calibrate."""
+SLOPE, LEVEL = (1.0, 0.3), (0.0, 1.0)
+"""Mean and standard deviation of the calibration's prior."""
+
 Rank = dict[int, float]
 
 
 class Item(NamedTuple):
-    """One old call: its features, its two labels, where its result stands, its age and size."""
+    """One old call: its features, its two labels, where its result stands, its age and size, and whether a free rule
+    settles it."""
 
     row: tuple[float, ...]
     needed: bool
@@ -101,6 +116,7 @@ class Item(NamedTuple):
     at: int
     age: int
     size: int
+    ruled: bool
 
 
 @dataclass(frozen=True)
@@ -153,12 +169,14 @@ class Kit:
         query = query_of(shorten(goal_of(transcript), GOAL_CHARS), actions_of(transcript))
         found = rows([call_of(subject, WINDOW) for subject in subjects], query)
         used = self._arguments_used(case)
+        ruled = rulings(transcript)
         out = []
         for (exchange, age), row in zip(asked, found, strict=True):
             at = exchange.result_at
             needed = case.res[at]["needed"] > 0
             changed = kind_of(exchange.tool) == "writes" or exchange.outcome.status == "failed"
-            out.append(Item(row, needed, needed or changed or at in used, at or 0, age, exchange.size))
+            matters = needed or changed or at in used
+            out.append(Item(row, needed, matters, at or 0, age, exchange.size, exchange.ordinal in ruled))
         return out
 
     def _arguments_used(self, case: Any) -> set[int]:
@@ -218,6 +236,34 @@ def fit(
     return Weights(tuple(round(b, 4) for b in beta[: len(NAMES)]))
 
 
+def calibrated(weights: Weights, items: Sequence[Item], labels: Sequence[bool], sources: Sequence[str]) -> Weights:
+    """The same model with slope and level such that what it says of `items` comes true, by Newton's method; sources
+    weigh the same."""
+    count = Counter(sources)
+    known = [source for source in count if count[source] >= LEAST_ITEMS]
+    scored = [
+        (math.log(p / (1 - p)), label, len(items) / (len(CUTS) * len(known) * count[source]))
+        for item, label, source in zip(items, labels, sources, strict=True)
+        if source in known and 0 < (p := weights(item)) < 1
+    ]
+    slope, level = SLOPE[0], LEVEL[0]
+    for _ in range(50):
+        gradient = [(SLOPE[0] - slope) / SLOPE[1] ** 2, (LEVEL[0] - level) / LEVEL[1] ** 2]
+        hessian = [[SLOPE[1] ** -2, 0.0], [0.0, LEVEL[1] ** -2]]
+        for z, label, weight in scored:
+            p = _sigmoid(slope * z + level)
+            for i, x in enumerate((z, 1.0)):
+                gradient[i] += weight * (label - p) * x
+                for j, y in enumerate((z, 1.0)):
+                    hessian[i][j] += weight * p * (1 - p) * x * y
+        step = _solve(hessian, gradient)
+        slope, level = slope + step[0], level + step[1]
+        if max(map(abs, step)) < 1e-10:
+            break
+    bias, *rest = weights.values
+    return Weights((round(slope * bias + level, 4), *(round(slope * value, 4) for value in rest)))
+
+
 def _sigmoid(z: float) -> float:
     return 1 / (1 + math.exp(-z)) if z >= 0 else math.exp(z) / (1 + math.exp(z))
 
@@ -246,10 +292,16 @@ def fit_even(kit: Kit) -> tuple[Weights, Weights]:
         found = kit.items(case, 300, 1)
         items += found
         sources += [source_of(case)] * len(found)
+    asked = [at for at, item in enumerate(items) if item.size > ASKED[0] and item.age >= ASKED[1] and not item.ruled]
     needed = [item.needed for item in items]
     matters = [item.matters for item in items]
     print(f"fit: {len(items)} results, {len(set(sources))} sources, {sum(needed)} needed, {sum(matters)} calls matter")
-    return fit(items, needed, sources, PRIOR_OUTPUT), fit(items, matters, sources, PRIOR_CALL)
+
+    def fitted(labels: list[bool], prior: dict[str, tuple[float, float]]) -> Weights:
+        model = fit(items, labels, sources, prior)
+        return calibrated(model, *([column[at] for at in asked] for column in (items, labels, sources)))  # type: ignore[arg-type]
+
+    return fitted(needed, PRIOR_OUTPUT), fitted(matters, PRIOR_CALL)
 
 
 # ----------------------------------------------------------------------------------------------------------- reporting
@@ -269,19 +321,20 @@ def mean(values: Iterable[float]) -> float:
 
 
 def report_ranking(kit: Kit, cases: Sequence[Any], model: Weights, label: Callable[[Item], bool], title: str) -> None:
-    """Mean AUC per case beside recency's, then reliability, for both sets of results."""
-    for over, least in ((300, 1), (1_500, 3)):
+    """Mean AUC per case beside recency's, then reliability, of all results and of those that the engine asks about."""
+    for over, least in ((300, 1), ASKED):
         by_source: dict[str, list[tuple[float, float]]] = defaultdict(list)
         pooled: list[tuple[float, bool]] = []
         for case in cases:
-            items = kit.items(case, over, least)
+            items = [item for item in kit.items(case, over, least) if (over, least) != ASKED or not item.ruled]
             labels = [label(item) for item in items]
             scores = [model(item) for item in items]
             pooled += zip(scores, labels, strict=True)
             ours, recency = auc(scores, labels), auc([-float(item.age) for item in items], labels)
             if ours is not None and recency is not None:
                 by_source[source_of(case)].append((ours, recency))
-        print(f"\n{title}, results over {over} characters with {least} or more calls after them")
+        settled = ", settled by no rule" if (over, least) == ASKED else ""
+        print(f"\n{title}, results over {over} characters with {least} or more calls after them{settled}")
         print(f"  {'source':28} {'cases':>5} {'AUC':>6} {'recency':>8}")
         everything = [pair for pairs in by_source.values() for pair in pairs]
         for source, pairs in [*sorted(by_source.items()), ("all", everything)]:
@@ -298,11 +351,17 @@ def report_reliability(pooled: list[tuple[float, bool]]) -> None:
         print(f"    {tenth + 1:2}  {mean(s for s, _ in part):.3f}  {mean(float(y) for _, y in part):.3f}")
 
 
+LOST = ("p", "p per char", "rank", "rank, flat", "recency", "random", "best")
+
+
 def report_lost(kit: Kit, cases: Sequence[Any], model: Weights) -> None:
-    """Needed strings lost when results over 300 characters go, lowest rank first, until a share of them is gone."""
-    print("\nneeded strings lost, %, at equal size (mean over cases with at least 3; p: the output's probability)")
-    columns = ("p", "p per sqrt(char)", "p per char", "recency", "random", "best")
-    print(f"  {'removed':8} {'source':28} {'cases':>5} " + " ".join(f"{name:>16}" for name in columns))
+    """Needed strings lost when results over 300 characters go, lowest first, until a share of them is gone."""
+    print(
+        "\nneeded strings lost, %, at equal size (mean over cases with at least 3). p: the output's probability; rank:"
+    )
+    print("rules and the engine's order, with this judge and with one that always says the same; recency and best: at")
+    print("the size that rank reaches")
+    print(f"  {'removed':8} {'source':28} {'cases':>5} " + " ".join(f"{name:>10}" for name in LOST))
     for share in (0.3, 0.5, 0.7, 0.8):
         by_source: dict[str, list[list[float]]] = defaultdict(list)
         for case in cases:
@@ -310,27 +369,44 @@ def report_lost(kit: Kit, cases: Sequence[Any], model: Weights) -> None:
                 by_source[source_of(case)].append(_losses(kit, case, model, share))
         everything = [row for found in by_source.values() for row in found]
         for source, found in [*sorted(by_source.items()), ("all", everything)]:
-            cells = " ".join(f"{mean(row[at] for row in found):16.1f}" for at in range(len(columns)))
+            cells = " ".join(f"{mean(row[at] for row in found):10.1f}" for at in range(len(LOST)))
             print(f"  {share:<8.0%} {source:28} {len(found):5} {cells}")
 
 
 def _losses(kit: Kit, case: Any, model: Weights, share: float) -> list[float]:
     said = {item.at: model(item) for item in kit.items(case, 300, 0)}
+    chars = {at: pair["cr"] for at, pair in case.P.items()}
 
-    def lost(rank: Rank) -> float:
-        only_large = {at: value if at in said else math.inf for at, value in rank.items()}
-        plan = kit.policies.plan_to_target(case, only_large, share * case.tool, REPLACED)
+    def lost(plan: Mapping[int, Any]) -> float:
         found = case.fast(plan)
         return float(100 * found["lost"] / found["spans"])
 
-    chars = {at: pair["cr"] for at, pair in case.P.items()}
-    ranks = [{at: said.get(at, 1.0) / max(1, chars[at]) ** power for at in case.P} for power in (0.0, 0.5, 1.0)]
+    def plan(rank: Rank, target: float = share * case.tool) -> dict[int, Any]:
+        only_large = {at: value if at in said else math.inf for at, value in rank.items()}
+        return dict(kit.policies.plan_to_target(case, only_large, target, REPLACED))
+
+    ours = _ranked(case, said, share)
+    size = case.fast(ours)["saved"]
     return [
-        *(lost(rank) for rank in ranks),
-        lost(kit.policies.r_recency(case)),
-        mean(lost(kit.policies.r_random(seed)(case)) for seed in range(10)),
-        lost(kit.policies.r_oracle(REPLACED)(case)),
+        lost(plan({at: said.get(at, 1.0) for at in case.P})),
+        lost(plan({at: said.get(at, 1.0) / max(1, chars[at]) for at in case.P})),
+        lost(ours),
+        lost(_ranked(case, dict.fromkeys(said, FLAT), share)),
+        lost(plan(kit.policies.r_recency(case), size)),
+        mean(lost(plan(kit.policies.r_random(seed)(case), size)) for seed in range(10)),
+        lost(plan(kit.policies.r_oracle(REPLACED)(case), size)),
     ]
+
+
+def _ranked(case: Any, said: Mapping[int, float], share: float) -> dict[int, Any]:
+    """The plan of the engine's own order, without its pins."""
+    transcript = Transcript.parse(case.m[: case.cut])
+    large = [exchange for exchange in transcript.completed if exchange.result_at in said]
+    outputs = {e.ordinal: said[e.result_at] for e in large if e.result_at is not None}
+    worth = worths(large, outputs, rulings(transcript), standings(transcript))
+    large.sort(key=lambda e: key(worth[e.ordinal], e.size, e.ordinal))
+    chosen = until(large, share * case.tool, lambda e: e.size - NOTICE, lambda e: worth[e.ordinal])
+    return {e.result_at: REPLACED for e in chosen if e.result_at is not None}
 
 
 def agrees(fitted: Weights, table: Mapping[str, float]) -> bool:

@@ -31,6 +31,7 @@ from .policy import Cuts, prompt_room, should_compact
 from .prune import run
 from .quiet import GROWTH, Quiet
 from .receipts import Receipt
+from .regret import record_expand
 from .settings import Resolved, Settings
 from .status import status
 from .store import Store, Swept
@@ -329,7 +330,9 @@ class JevEngine(ContextEngine):
             return json.dumps({"error": f"hermes_jev has no tool {str(name)[:60]!r}; it has {EXPAND_TOOL}"})
         used = max(whole_number(self.last_prompt_tokens), self._quiet.last[1])
         room = Room(whole_number(self.context_length) or None, used or None)
-        return expand(args, self._store(), self._may_open, room)
+        reply = expand(args, self._store(), self._may_open, room)
+        record_expand(reply, self._store(), self._may_open)
+        return reply
 
     def _may_open(self) -> list[str]:
         """This session and those it continues."""

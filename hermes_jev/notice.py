@@ -1,13 +1,15 @@
 """What stands where something was cut.
 
 A notice is the last line of a result, at most 200 characters, in plain words, and gives no order. It says that the
-call ran, how much it returned, and the pointer under which every byte is stored.
+call ran, how much it returned, and the pointer under which every byte is stored. Above it stand the start of a
+shortened result and the pieces that were picked from the rest, in order, with a mark where text was left out.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from .settings import NOTICE_CHARS
@@ -18,10 +20,27 @@ _WAY_BACK = 'expand(id="{id}")'
 _WITHOUT = " Without that tool only a new call shows them.]"
 _LINE = re.compile(
     r"\[hermes_jev: this call (?:ran|failed(?: \([a-z ]+: -?\d+\))?)"
-    r"(?: and returned (?P<size>[\d,]+) characters; the first (?P<above>\d+) are above, all are stored"
-    r"|; its (?P<removed>[\d,]+) characters are stored)"
+    r"(?: and returned (?P<size>[\d,]+) characters; the first (?P<above>\d+)(?: and (?P<more>\d+) more)? are above, all"
+    r" are stored|; its (?P<removed>[\d,]+) characters are stored(?:, (?P<shown>\d+) are above)?)"
     r': expand\(id="(?P<id>r-[a-z2-7]+)"\)(?:\.' + re.escape(_WITHOUT) + r"|\])"
 )
+
+
+GAP = "\n…\n"
+"""Stands where text was left out before a picked piece."""
+
+NUMBER_CHARS = 20
+"""Characters by which saying how much was picked lengthens a notice, at most."""
+
+
+class Fact(NamedTuple):
+    """A piece of a payload that stays: its range, which holds no line end and is more than blanks or a mark; the
+    probability that it is needed, 1 for what is shown whenever it fits; and what speaks for it."""
+
+    start: int
+    end: int
+    score: float
+    why: str
 
 
 class Notice(NamedTuple):
@@ -31,23 +50,46 @@ class Notice(NamedTuple):
     whole: bool
 
 
-def truncated(exchange: Exchange, pointer: str, excerpt_chars: int) -> str:
-    """The shortened result: the start of the tool's own words, the host's wrapper closed, the user's words whole, and
-    the notice."""
+def truncated(exchange: Exchange, pointer: str, excerpt_chars: int, picked: Sequence[Fact] = ()) -> str:
+    """The shortened result: the start of the tool's own words and the picked pieces of the rest, the host's wrapper
+    closed, the user's words whole, and the notice."""
     wrapped = unwrap(exchange.text)
     above = excerpt(wrapped.payload, excerpt_chars)
+    block, more = _pieces(wrapped.payload, len(above), picked)
     head = (
         f"[hermes_jev: this call {_ended(exchange)} and returned {exchange.size:,} characters; "
-        f"the first {len(above)} are above, all are stored: "
+        f"the first {len(above)}{f' and {more} more' if more else ''} are above, all are stored: "
     )
-    return f"{wrapped.head}{above}{wrapped.tail}{wrapped.user_words}\n{_line(head, pointer)}"
+    return f"{wrapped.head}{above}{block}{wrapped.tail}{wrapped.user_words}\n{_line(head, pointer)}"
 
 
-def removed(exchange: Exchange, pointer: str) -> str:
-    """What stands for a removed result: the user's words, if any, and one line."""
-    words = unwrap(exchange.text).user_words.lstrip("\n")
-    head = f"[hermes_jev: this call {_ended(exchange)}; its {exchange.size:,} characters are stored: "
-    return f"{words}\n{_line(head, pointer)}" if words else _line(head, pointer)
+def removed(exchange: Exchange, pointer: str, picked: Sequence[Fact] = ()) -> str:
+    """What stands for a removed result: the picked pieces, if any, in the host's wrapper, the user's words, if any, and
+    one line."""
+    wrapped = unwrap(exchange.text)
+    block, shown = _pieces(wrapped.payload, 0, picked)
+    stored = f"its {exchange.size:,} characters are stored{f', {shown} are above' if shown else ''}"
+    line = _line(f"[hermes_jev: this call {_ended(exchange)}; {stored}: ", pointer)
+    if shown:
+        # A mark that starts the text needs no line end before it.
+        block = block[1:] if block.startswith(GAP) else block
+        return f"{wrapped.head}{block}{wrapped.tail}{wrapped.user_words}\n{line}"
+    words = wrapped.user_words.lstrip("\n")
+    return f"{words}\n{line}" if words else line
+
+
+def _pieces(payload: str, at: int, picked: Sequence[Fact]) -> tuple[str, int]:
+    """The picked pieces as they follow `payload[:at]`, and how many characters of the payload they are."""
+    block: list[str] = []
+    shown = 0
+    for fact in picked:
+        between = payload[at : fact.start]
+        if between not in ("", "\n"):
+            between = GAP
+        block.append(between + payload[fact.start : fact.end])
+        shown += fact.end - fact.start + (between == "\n")
+        at = fact.end
+    return "".join(block), shown
 
 
 def _line(head: str, pointer: str) -> str:
@@ -111,9 +153,20 @@ def read(content: object) -> Notice | None:
     if found is None:
         return None
     wrapped = unwrap(body)
+    if found["shown"]:
+        block = wrapped.payload
+        marked = block.startswith(GAP[1:])
+        return Notice(found["id"], _picked("\n" + block if marked else block) == int(found["shown"]))
     if found["removed"]:
         return Notice(found["id"], not (wrapped.head + wrapped.payload + wrapped.tail))
+    above, more = int(found["above"]), int(found["more"] or 0)
+    if more:
+        return Notice(found["id"], len(wrapped.payload) > above and _picked(wrapped.payload[above:]) == more)
     # Line ends between the excerpt and the user's words belong to either.
     between = len(wrapped.user_words) - len(wrapped.user_words.lstrip("\n"))
-    above = int(found["above"])
     return Notice(found["id"], len(wrapped.payload) <= above <= len(wrapped.payload) + between)
+
+
+def _picked(block: str) -> int:
+    """Characters of a block of pieces without the marks of what was left out."""
+    return len(block) - len(GAP) * block.count(GAP)

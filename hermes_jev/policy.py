@@ -1,16 +1,21 @@
 """From verdicts to decisions: thresholds, the rule for a judge without a signal, and the guard.
 
-Order of authority: window ladder (`ladder.py`) > pins > judge. Doubt keeps: what was not answered stays whole.
+Order of authority: window ladder (`ladder.py`) > pins > rules (`rules.py`) > judge. Doubt keeps: what was not answered
+stays whole.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from . import notice
+from . import notice, rank
+from .calibration import Calibration, Tally, calibrate, fixed
 from .errors import StoreError
+from .facts import Facts
+from .rules import Rule, Ruling, rulings
 from .settings import Settings
 from .store.values import encode, pointer_hash, pointer_id
 from .tokens import estimate_tokens, value_tokens
@@ -56,12 +61,47 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Decision:
-    """What happens to one exchange, and why."""
+    """What happens to one exchange, and why. `worth` is its rank: the chance that its output is needed again, None
+    where nothing but the verdict says so."""
 
     exchange: Exchange
     action: Action
     reason: str
     verdict: Verdict | None = None
+    worth: float | None = None
+
+    @property
+    def needed(self) -> float:
+        """The chance that the output is needed again, as the rank takes it."""
+        if self.worth is not None:
+            return self.worth
+        output = self.verdict.output if self.verdict is not None else None
+        return rank.UNANSWERED if output is None else output
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known beside the judge's verdicts, by ordinal: what rules settle and where exchanges stand; and the
+    calibration, without which the settings' thresholds hold."""
+
+    rulings: Mapping[int, Ruling] = field(default_factory=dict)
+    standings: Mapping[int, rank.Standing] = field(default_factory=dict)
+    calibration: Calibration | None = None
+
+    @classmethod
+    def of(cls, transcript: Transcript) -> Known:
+        """What the transcript alone says."""
+        return cls(rulings(transcript), rank.standings(transcript))
+
+    def with_calibration(self, verdicts: Iterable[Verdict], settings: Settings, tallies: Iterable[Tally]) -> Known:
+        """The same with the calibration for these scores, as the settings ask for it."""
+        given = list(verdicts)
+        calls = [verdict.call for verdict in given if verdict.call is not None]
+        outputs = [verdict.output for verdict in given if verdict.output is not None]
+        return replace(self, calibration=calibrate(calls, outputs, settings, tallies))
+
+
+NOTHING_KNOWN = Known()
 
 
 @dataclass(frozen=True)
@@ -131,6 +171,11 @@ class Pressure:
             return 0.0
         return self.settings.min_gain_percent * self.window
 
+    def to_free(self, left: float) -> float:
+        """Estimated tokens to free until the prompt counts at most `left`."""
+        scale = min(1.0, self.used / self.estimated) if self.estimated else 1.0
+        return (self.after(0) - left) / scale if scale else 0.0
+
     def after(self, freed: int) -> float:
         """The prompt once `freed` estimated tokens are gone. What the count holds beyond the messages (system prompt,
         tool schemas) stays; where the estimator counts more than the prompt, it is scaled down."""
@@ -141,10 +186,11 @@ class Pressure:
 
 class Cuts:
     """What cutting an exchange would leave and free. One instance a pass: texts are hashed, rendered and counted
-    once."""
+    once. Without a transcript, whose other words say which lines are worth keeping, no facts stay."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, transcript: Transcript | None = None, task: str | None = None) -> None:
         self._settings = settings
+        self._facts = Facts(transcript, settings, task) if transcript is not None else None
         self._contents: dict[int, str | None] = {}
         self._gains: dict[tuple[int, Action], int | None] = {}
 
@@ -161,9 +207,18 @@ class Cuts:
 
     def render(self, exchange: Exchange, action: Action, pointer: str) -> str:
         """The text that will stand in the result's place."""
-        if action == "remove":
-            return notice.removed(exchange, pointer)
-        return notice.truncated(exchange, pointer, self._settings.excerpt_chars)
+        excerpt_chars = self._settings.excerpt_chars if action == "truncate" else 0
+        left = self._text(exchange, excerpt_chars, pointer, ())
+        if self._facts is None:
+            return left
+        longest = min(self._settings.pin_max_chars, exchange.size - CLEARLY_SHORTER)
+        room = longest - len(left) - notice.NUMBER_CHARS
+        return self._text(exchange, excerpt_chars, pointer, self._facts.of(exchange, excerpt_chars, room))
+
+    def _text(self, exchange: Exchange, excerpt_chars: int, pointer: str, picked: Sequence[notice.Fact]) -> str:
+        if excerpt_chars:
+            return notice.truncated(exchange, pointer, excerpt_chars, picked)
+        return notice.removed(exchange, pointer, picked)
 
     def gain(self, exchange: Exchange, action: Action) -> int | None:
         """Estimated tokens freed, or None when the cut is not possible: the text left would be too long to be settled
@@ -187,6 +242,13 @@ class Cuts:
         gain = value_tokens(exchange.result) - estimate_tokens(left)
         return gain if gain > 0 else None
 
+    def chars(self, exchange: Exchange, action: Action) -> int:
+        """Characters of the result as this action leaves it."""
+        content = self.content(exchange)
+        if action in ("keep", "drop") or content is None:
+            return exchange.size
+        return len(self.render(exchange, action, pointer_id(bytes.fromhex(content))))
+
     def best_gain(self, exchange: Exchange) -> int | None:
         """The most that any cut of this exchange frees."""
         gains = [gain for action in _CUTS if (gain := self.gain(exchange, action)) is not None]
@@ -201,54 +263,87 @@ class Cuts:
 _CUTS: tuple[Action, Action] = ("truncate", "remove")
 
 
+_REMOVED: frozenset[Rule] = frozenset(("duplicate", "near duplicate", "read again", "expanded"))
+"""What these rules settle stands in full elsewhere, so that no excerpt of it is needed."""
+
+
 def decide(
-    candidates: Sequence[Exchange], verdicts: Mapping[int, Verdict], pressure: Pressure, cuts: Cuts
+    candidates: Sequence[Exchange],
+    verdicts: Mapping[int, Verdict],
+    pressure: Pressure,
+    cuts: Cuts,
+    known: Known = NOTHING_KNOWN,
 ) -> list[Decision]:
-    """The ordinary pass: thresholds, or, where the judge gave no signal, rank order down to the target."""
-    settings = pressure.settings
-    wanted = [_by_threshold(exchange, verdicts.get(exchange.ordinal), settings, cuts) for exchange in candidates]
-    if pressure.window is None or pressure.forced or not is_flat(verdicts, settings):
+    """The ordinary pass: rules, then thresholds, or, where the judge gave no signal, rank order down to the target."""
+    bounds = known.calibration or fixed(pressure.settings)
+    wanted = [
+        by_rule(exchange, ruling, cuts)
+        if (ruling := known.rulings.get(exchange.ordinal)) is not None
+        else _by_threshold(exchange, verdicts.get(exchange.ordinal), bounds, cuts)
+        for exchange in candidates
+    ]
+    wanted = ranked(wanted, known)
+    if pressure.window is None or pressure.forced or not is_flat(verdicts, bounds):
         return wanted
-    freed = 0
-    kept: dict[int, Decision] = {}
-    for decision in rank_order(wanted):
-        if decision.action == "keep" or pressure.after(freed) > pressure.target:
-            freed += cuts.gain(decision.exchange, decision.action) or 0
-            continue
-        kept[decision.exchange.ordinal] = Decision(decision.exchange, "keep", "target reached", decision.verdict)
-    return [kept.get(decision.exchange.ordinal, decision) for decision in wanted]
+
+    def frees(decision: Decision) -> int:
+        return cuts.gain(decision.exchange, decision.action) or 0
+
+    free = [d for d in wanted if d.exchange.ordinal in known.rulings]
+    asked = rank_order(d for d in wanted if d.action != "keep" and d.exchange.ordinal not in known.rulings)
+    need = math.ceil(pressure.to_free(pressure.target)) - sum(map(frees, free))
+    gone = {d.exchange.ordinal for d in rank.until(asked, need, frees, lambda d: d.needed)}
+    spared = {d.exchange.ordinal for d in asked} - gone
+    return [replace(d, action="keep", reason="target reached") if d.exchange.ordinal in spared else d for d in wanted]
 
 
-def is_flat(verdicts: Mapping[int, Verdict], settings: Settings) -> bool:
+def is_flat(verdicts: Mapping[int, Verdict], bounds: Calibration) -> bool:
     """Whether at least 12 exchanges were judged and none reached a threshold on either question."""
     judged = [v for v in verdicts.values() if v.call is not None and v.output is not None]
     return len(judged) >= FLAT_MINIMUM and not any(
-        (v.call or 0.0) >= settings.call_threshold or (v.output or 0.0) >= settings.output_threshold for v in judged
+        (v.call or 0.0) >= bounds.call or (v.output or 0.0) >= bounds.output for v in judged
     )
 
 
-def _by_threshold(exchange: Exchange, verdict: Verdict | None, settings: Settings, cuts: Cuts) -> Decision:
+def by_rule(exchange: Exchange, ruling: Ruling, cuts: Cuts) -> Decision:
+    """The cut of what a rule settles. A result that failed keeps its excerpt: its successor does not say what went
+    wrong."""
+    whole = ruling.rule in _REMOVED and exchange.outcome.status != "failed"
+    action = cuts.possible(exchange, "remove" if whole else "truncate")
+    return Decision(exchange, action, ruling.reason if action != "keep" else "cannot be shortened")
+
+
+def _by_threshold(exchange: Exchange, verdict: Verdict | None, bounds: Calibration, cuts: Cuts) -> Decision:
     if verdict is None or verdict.output is None:
         return Decision(exchange, "keep", "no answer", verdict)
-    if verdict.output >= settings.output_threshold:
+    if bounds.score(exchange.tool, verdict.output) >= bounds.output:
         return Decision(exchange, "keep", "output needed", verdict)
-    call_matters = verdict.call is None or verdict.call >= settings.call_threshold
+    call_matters = verdict.call is None or verdict.call >= bounds.call
     wanted: Action = "truncate" if call_matters else "remove"
     action = cuts.possible(exchange, wanted)
     reasons = {"keep": "cannot be shortened", "truncate": "output not needed", "remove": "call and output not needed"}
     return Decision(exchange, action, reasons[action], verdict)
 
 
+def ranked(
+    decisions: Sequence[Decision], known: Known = NOTHING_KNOWN, outputs: Mapping[int, float] | None = None
+) -> list[Decision]:
+    """The decisions with their worth, in the same order. `outputs` are P(output needed) by ordinal, by default those of
+    the verdicts."""
+    bounds = known.calibration
+    if outputs is None:
+        outputs = {
+            d.exchange.ordinal: bounds.score(d.exchange.tool, d.verdict.output) if bounds else d.verdict.output
+            for d in decisions
+            if d.verdict is not None and d.verdict.output is not None
+        }
+    worth = rank.worths([d.exchange for d in decisions], outputs, known.rulings, known.standings)
+    return [replace(decision, worth=worth[decision.exchange.ordinal]) for decision in decisions]
+
+
 def rank_order(decisions: Iterable[Decision]) -> list[Decision]:
     """The order in which results are cut when the judge gives no signal or the window is too small."""
-    return sorted(decisions, key=_rank)
-
-
-def _rank(decision: Decision) -> tuple[float, int]:
-    """Least worth per character first, older first among equals; no answer counts as an even chance."""
-    verdict = decision.verdict
-    worth = 0.5 if verdict is None or verdict.output is None else verdict.output
-    return worth / max(1, decision.exchange.size), decision.exchange.ordinal
+    return sorted(decisions, key=lambda d: rank.key(d.needed, d.exchange.size, d.exchange.ordinal))
 
 
 def gain_of(decisions: Sequence[Decision], cuts: Cuts) -> int:

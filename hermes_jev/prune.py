@@ -18,13 +18,14 @@ from .goal import actions_of, goal_of
 from .inputs import require_messages
 from .job import Job, Pruned
 from .judge import Judge, judge_of
-from .judged import Bench, judged, with_the_rest
+from .judged import Bench, Judged, judged, with_the_rest
 from .keeping import store_first
 from .ladder import ladder
 from .plan import Costs, Plan, all_removed
-from .policy import Cuts, Pressure, decide
+from .policy import Cuts, Known, Pressure, decide
 from .receipts import Outcome
 from .record import Recorder
+from .regret import earlier_verdicts, record_cuts, record_repeats, tallies
 from .settings import Settings, Source, resolve
 from .store import Store
 from .stores import open_store
@@ -87,34 +88,25 @@ def _settings(given: Settings | Mapping[str, Any] | None) -> Settings:
 
 
 def run(messages: list[Any], job: Job) -> Pruned:
-    """One pass: parse, pin, judge, decide, store, cut, check, record."""
-    settings, cuts = job.settings, Cuts(job.settings)
-    transcript = Transcript.parse(messages)
+    """One pass: parse, pin, apply rules, judge, decide, store, cut, check, record."""
+    settings, transcript = job.settings, Transcript.parse(messages)
+    cuts = Cuts(settings, transcript, job.task)
     pressure = Pressure.of(transcript, job.window, settings, used=job.used, forced=job.forced, overflow=job.overflow)
     found = survey(transcript, settings, cuts)
     record = Recorder(transcript, job, pressure, found, cuts)
     if not settings.enabled:
         return record.unchanged("nothing_to_prune", "switched off by the setting enabled")
+    record_repeats(job, transcript)
     if why := _nothing_to_do(found, pressure, cuts):
         return record.unchanged("nothing_to_prune", why)
-    goal, actions = goal_of(transcript, job.task), actions_of(transcript)
-    bench = Bench(job.judge, job.store, settings, job.gate, goal, job.focus, actions, job.task or "")
-    verdict = judged(transcript, found.candidates, found.contents, bench, pressure.urgent)
-    record = record.with_verdicts(verdict, bench.goal_hash)
     costs = Costs(transcript, settings, cuts)
-    plan = Plan(tuple(decide(found.candidates, verdict.verdicts, pressure, cuts)))
-    if verdict.put_off and pressure.window is not None and pressure.after(costs.freed(plan)) >= pressure.trigger:
-        verdict = with_the_rest(transcript, verdict, found.contents, bench)
-        record = record.with_verdicts(verdict, bench.goal_hash)
-        plan = Plan(tuple(decide(found.candidates, verdict.verdicts, pressure, cuts)))
-    if settings.removed_calls == "drop":
-        plan = costs.leaving(plan, all_removed(plan, costs.groups), "call and output not needed")
+    plan, record = _decided(record, costs)
     climb = pressure.urgent and pressure.after(costs.freed(plan)) >= pressure.trigger
     if climb:
         plan = ladder(plan, found.soft, pressure, costs)
     gain = costs.freed(plan)
     if gain <= 0 or gain < pressure.least_gain:
-        outcome: Outcome = "capacity" if climb else "judge_failed" if verdict.failed else "nothing_to_prune"
+        outcome: Outcome = "capacity" if climb else "judge_failed" if record.verdict.failed else "nothing_to_prune"
         kept = [
             replace(decision, action="keep", reason="too little to gain") if gain else decision
             for decision in plan.decisions
@@ -125,9 +117,34 @@ def run(messages: list[Any], job: Job) -> Pruned:
     stored = store_first(plan, job, costs)
     after = cut(messages, stored)
     check(messages, after, stored)
+    record_cuts(job, stored.plan.decisions, stored.results)
     freed = costs.freed(stored.plan)
     over = climb and pressure.after(freed) >= pressure.trigger
     return record.changed(after, "capacity" if over else "compacted", stored, freed)
+
+
+def _decided(record: Recorder, costs: Costs) -> tuple[Plan, Recorder]:
+    """What rules and judge say of the candidates, and a recorder that knows it."""
+    job, transcript, found, pressure = record.job, record.transcript, record.found, record.pressure
+    rules = Known.of(transcript)
+    asked = [exchange for exchange in found.candidates if exchange.ordinal not in rules.rulings]
+    goal, actions = goal_of(transcript, job.task), actions_of(transcript)
+    bench = Bench(job.judge, job.store, job.settings, job.gate, goal, job.focus, actions, job.task or "")
+
+    def decided(verdict: Judged) -> tuple[Plan, Recorder]:
+        name = verdict.answers.judge
+        said = [*verdict.verdicts.values(), *earlier_verdicts(job, transcript, name)]
+        known = rules.with_calibration(said, job.settings, tallies(job, name))
+        plan = Plan(tuple(decide(found.candidates, verdict.verdicts, pressure, costs.cuts, known)))
+        return plan, record.with_verdicts(verdict, bench.goal_hash, known.calibration)
+
+    verdict = judged(transcript, asked, found.contents, bench, pressure.urgent)
+    plan, record = decided(verdict)
+    if verdict.put_off and pressure.window is not None and pressure.after(costs.freed(plan)) >= pressure.trigger:
+        plan, record = decided(with_the_rest(transcript, verdict, found.contents, bench))
+    if job.settings.removed_calls == "drop":
+        plan = costs.leaving(plan, all_removed(plan, costs.groups), "call and output not needed")
+    return plan, record
 
 
 def _nothing_to_do(found: Survey, pressure: Pressure, cuts: Cuts) -> str:

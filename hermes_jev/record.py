@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from .calibration import Calibration, fixed
 from .errors import StoreError
 from .job import Job, Pruned
 from .judged import Judged
@@ -33,10 +34,11 @@ class Recorder:
     cuts: Cuts
     verdict: Judged = field(default_factory=Judged)
     goal_hash: str = ""
+    bounds: Calibration | None = None
 
-    def with_verdicts(self, verdict: Judged, goal_hash: str) -> Recorder:
-        """The same recorder once the judge has spoken."""
-        return replace(self, verdict=verdict, goal_hash=goal_hash)
+    def with_verdicts(self, verdict: Judged, goal_hash: str, bounds: Calibration | None) -> Recorder:
+        """The same recorder once the judge has spoken; `bounds` are the thresholds in force."""
+        return replace(self, verdict=verdict, goal_hash=goal_hash, bounds=bounds)
 
     def unchanged(self, outcome: Outcome, why: str, decisions: Sequence[Decision] = ()) -> Pruned:
         """The very list that was given."""
@@ -78,6 +80,7 @@ class Recorder:
         settings, pressure, answers = self.job.settings, self.pressure, self.verdict.answers
         records = [_record(decision, self._content(decision.exchange), stored) for decision in decisions]
         records += self._further(stored) if stored is not None else []
+        bounds = self.bounds or fixed(settings)
         chars_before = sum(exchange.size for exchange in self.transcript.completed)
         results = {exchange.result_at: exchange for exchange in self.transcript.completed}
         gone = stored.plan.gone if stored is not None else frozenset()
@@ -92,8 +95,8 @@ class Recorder:
             model=answers.model,
             question_version=VERSION if answers.judge else "",
             goal_hash=self.goal_hash,
-            call_threshold=settings.call_threshold,
-            output_threshold=settings.output_threshold,
+            call_threshold=bounds.call,
+            output_threshold=bounds.output,
             messages=len(self.transcript.messages),
             calls=len(self.transcript.exchanges),
             pinned=dict(Counter(self.found.pinned.values())),

@@ -95,12 +95,16 @@ class Settings(BaseModel):
     """From this probability on, the call itself still matters."""
     output_threshold: Probability = 0.5
     """From this probability on, the exact output is still needed."""
+    calibration: Literal["fixed", "session", "learned"] = "fixed"
+    """`session` sets the thresholds by the session's own scores, `learned` also by which cuts were fetched again."""
     excerpt_chars: Positive = 300
     """Characters of a shortened result that stay."""
     removed_calls: Literal["notice", "drop"] = "notice"
     """`drop` takes a turn out of the window when all its calls and outputs are unneeded; `notice` leaves a line."""
     last_resort: Literal["text", "off"] = "text"
     """`text` lets the last rung of the ladder shorten old assistant messages, then old user messages; `off` never."""
+    fact_chars: Count = 1000
+    """Most characters of the lines that stay of a cut result because they are likely to be needed; 0: none."""
     judge: Literal["auto", "jev", "lexical"] = "auto"
     """`auto` asks Jev when there is a key, else the embedded lexical judge."""
     endpoint: Literal["typesafe", "openrouter", "openai", "cloudflare", "vercel", "ollama", "llamacpp", "custom"] = (

@@ -168,6 +168,7 @@ settings = st.builds(
     pin_last_calls=st.sampled_from((0, 0, 1, 3)),
     pin_max_chars=st.sampled_from((701, 1_500, 1_500)),
     excerpt_chars=st.sampled_from((1, 2, 50, 300, 300)),
+    fact_chars=st.sampled_from((0, 40, 1_000, 1_000)),
     min_gain_percent=st.sampled_from((0.0, 0.05)),
     call_threshold=st.sampled_from((0.5, 0.5, 0.0, 1.0)),
     output_threshold=st.sampled_from((0.5, 0.5, 0.2, 1.0)),

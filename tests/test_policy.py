@@ -10,6 +10,7 @@ from builders import assistant, exchanges, pair, session, text, user
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hermes_jev.calibration import fixed
 from hermes_jev.policy import (
     CLEARLY_SHORTER,
     FLAT_MINIMUM,
@@ -317,7 +318,7 @@ def flat(count: int, output: float = 0.1) -> dict[int, Verdict]:
 )
 def test_when_a_judge_says_nothing(verdicts: dict[int, Verdict], expected: bool) -> None:
     assert FLAT_MINIMUM == 12
-    assert is_flat(verdicts, DEFAULTS) is expected
+    assert is_flat(verdicts, fixed(DEFAULTS)) is expected
 
 
 def test_eleven_are_cut_by_threshold_and_twelve_by_rank() -> None:

@@ -37,8 +37,9 @@ from hermes_jev.errors import ConfigError, InputError, StoreError
 from hermes_jev.job import Job
 from hermes_jev.judge import Answers, Request
 from hermes_jev.notice import read
-from hermes_jev.policy import Cuts
+from hermes_jev.policy import Cuts, Decision, Known, Verdict, rank_order, ranked
 from hermes_jev.prune import run
+from hermes_jev.restore import restore
 from hermes_jev.store import Keep, Kept, Store
 from hermes_jev.transcript import Transcript
 
@@ -121,7 +122,8 @@ def test_pinned_results_are_neither_asked_about_nor_cut(store: Store) -> None:
 def test_the_users_words_in_a_result_and_the_hosts_wrapper_stay(store: Store) -> None:
     words = "\n\n[OUT-OF-BAND USER MESSAGE — sent while you work]\nuse port 8080\n[/OUT-OF-BAND USER MESSAGE]"
     page = f'<untrusted_tool_result source="web">\nData follows.\n\n{text(6_000)}\n</untrusted_tool_result>{words}'
-    messages = [user(GOAL), *pair(1, page), *pair(2, page + " "), assistant("done")]
+    other = text(6_000, "other")
+    messages = [user(GOAL), *pair(1, page), *pair(2, f"{other}{words}"), assistant("done")]
 
     kept = contents(prune(messages, ByOrdinal({1: (0.9, 0.1)}), store).messages)
 
@@ -295,9 +297,10 @@ def test_a_second_pass_over_what_a_flat_judge_left_at_the_target_changes_nothing
     settings = Settings(pin_last_calls=0, min_gain_percent=0)
     messages = windowed(20)
     transcript = Transcript.parse(messages)
-    costs = Cuts(settings)
-    ranked = sorted(transcript.completed, key=lambda e: (0.1 / e.size, e.ordinal))
-    left = transcript.tokens - sum(costs.gain(exchange, "remove") or 0 for exchange in ranked[:cuts])
+    costs = Cuts(settings, transcript)
+    flat = [Decision(e, "remove", "", Verdict(0.1, 0.1, "whole", "scripted")) for e in transcript.completed]
+    order = rank_order(ranked(flat, Known.of(transcript)))
+    left = transcript.tokens - sum(costs.gain(decision.exchange, "remove") or 0 for decision in order[:cuts])
     window = next(w for w in range(left * 3, left * 4) if w * settings.target_percent >= left)
 
     pruned = prune(messages, Fixed(), store, settings, context_length=window)

@@ -177,6 +177,7 @@ RELEASED = {
     "m001_truth": "602ff0e93c73343ece9bfe31e9f667092f2b9560ea8d5e3477ba5d33c41c1165",
     "m002_retention": "c0fabb686472416033b30c4cafd0ab89530616b08326ef83228de0f8db23113c",
     "m003_services": "0875d3efe2cc82010251e4ece145eaa603c649c8fe56ddaefc86258dbb440ba1",
+    "m004_outcomes": "41ee051f8d47368494dc6c61f093d4610a0879ebb0ce8a375bbd32759a4ca7bc",
 }
 """Hash of the schema after each step."""
 

@@ -6,13 +6,13 @@ was run again later can only be seen side by side. Nothing here knows the model 
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
+from ..tool_calls import Kind, fields_of, kind_of, part_of, path_of
 from .lexical_terms import Words, words
 from .protocol import Subject
 
@@ -38,24 +38,11 @@ FEATURES = (
     "old_record",  # age of a record that no coding tool made
 )
 
-Kind = Literal["reads", "writes", "shell", "other"]
-
 _ACTIONS = 3
 _GOAL_CHARS = 6_000
 _ACTION_CHARS = 2_000
 _K1, _B = 1.2, 0.6
-_PARSED_CHARS = 200_000
 
-_WRITES = frozenset(
-    "write edit patch create update insert replace delete remove modify cancel book send apply append move rename save "
-    "set enable disable exchange return submit multiedit add post put upload".split()
-)
-_READS = frozenset("read view open cat get fetch find search grep glob list ls show query lookup extract load".split())
-_SHELL = frozenset("bash shell terminal command console exec powershell process".split())
-_PATH_KEYS = ("path", "file_path", "filePath", "filename", "file", "notebook_path", "absolute_path")
-_RANGE_KEYS = ("offset", "limit", "view_range", "start_line", "end_line", "start", "end", "page", "lines")
-_PIECES = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_SHOWS = re.compile(r"(?:cd \S+ && )?(?:cat|head|tail|less|nl|open|sed -n \S+)\s+(?:-\S+ )*([\w./~-]+)\s*")
 _BLANK = re.compile(r"\s+")
 
 
@@ -86,9 +73,10 @@ def query_of(goal: str, actions: Sequence[str]) -> Query:
 
 def call_of(subject: Subject, window: int) -> Call:
     """`subject` read once; of its result the first and last `window` characters."""
-    fields = _fields(subject.arguments)
+    fields = fields_of(subject.arguments)
     kind = kind_of(subject.tool)
-    path, part = _place(fields)
+    path = path_of(fields)
+    part = part_of(fields) if path else ()
     return Call(
         subject=subject,
         kind=kind,
@@ -98,37 +86,6 @@ def call_of(subject: Subject, window: int) -> Call:
         inputs=words(subject.arguments, 8_000),
         result=words(subject.result, window),
     )
-
-
-def kind_of(tool: str) -> Kind:
-    """What a tool does, by the words of its name: `read_file` reads, `mcp__db__update_row` writes."""
-    pieces = {piece.lower() for piece in _PIECES.findall(tool)}
-    if pieces & _SHELL:
-        return "shell"
-    if pieces & _WRITES:
-        return "writes"
-    return "reads" if pieces & _READS else "other"
-
-
-def _fields(arguments: str) -> Mapping[str, Any]:
-    if len(arguments) > _PARSED_CHARS:
-        return {}
-    try:
-        value = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _place(fields: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
-    """The file a call is about, and which part of it; () is the whole."""
-    for key in _PATH_KEYS:
-        if isinstance(value := fields.get(key), str) and value:
-            return value, tuple(f"{name}={fields[name]}" for name in _RANGE_KEYS if fields.get(name) is not None)
-    command = fields.get("command")
-    if isinstance(command, str) and len(command) < 400 and (shown := _SHOWS.fullmatch(command.strip())):
-        return shown[1], ()
-    return "", ()
 
 
 def rows(calls: Sequence[Call], query: Query) -> list[tuple[float, ...]]:

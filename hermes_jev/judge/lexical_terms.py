@@ -8,7 +8,9 @@ by chance (paths, file names, long identifiers, ids, numbers), kept exactly as w
 
 from __future__ import annotations
 
+import hashlib
 import re
+import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -65,10 +67,41 @@ def words(text: str, window: int) -> Words:
         return NOTHING
     if len(text) > 2 * window:
         text = text[:window] + "\n" + text[-window:]
-    return _words(text)
+    return _known.words(text)
 
 
-@lru_cache(maxsize=256)
+class _Known:
+    """What texts are made of, by their content hash, so that the next pass counts only what is new. Bounded by the
+    terms and marks it holds; the oldest leave first."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._held = 0
+        self._found: dict[bytes, Words] = {}
+        self._lock = threading.Lock()
+
+    def words(self, text: str) -> Words:
+        key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        with self._lock:
+            if (found := self._found.get(key)) is not None:
+                return found
+        found = _words(text)
+        with self._lock:
+            if key not in self._found:
+                self._found[key] = found
+                self._held += _weight(found)
+            while self._held > self._limit and len(self._found) > 1:
+                self._held -= _weight(self._found.pop(next(iter(self._found))))
+        return found
+
+
+def _weight(found: Words) -> int:
+    return 1 + len(found.terms) + len(found.marks)
+
+
+_known = _Known(limit=400_000)
+
+
 def _words(text: str) -> Words:
     if text[0] in '{["' and "\\" in text:
         text = _ESCAPE.sub(_unescape, text)

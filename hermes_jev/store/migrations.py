@@ -82,7 +82,18 @@ def m002_retention(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-MIGRATIONS: tuple[Step, ...] = (m001_truth, m002_retention, m003_services)
+def m004_outcomes(connection: sqlite3.Connection) -> None:
+    """What came of each cut."""
+    connection.execute(
+        """CREATE TABLE outcomes (
+            session TEXT NOT NULL, pointer TEXT NOT NULL, tool TEXT NOT NULL, judge TEXT NOT NULL, call REAL,
+            score REAL, reason TEXT NOT NULL, regret TEXT NOT NULL, created REAL NOT NULL,
+            PRIMARY KEY (session, pointer))"""
+    )
+    connection.execute("CREATE INDEX outcomes_by_pointer ON outcomes (pointer)")
+
+
+MIGRATIONS: tuple[Step, ...] = (m001_truth, m002_retention, m003_services, m004_outcomes)
 
 
 def applied(connection: sqlite3.Connection) -> frozenset[str]:

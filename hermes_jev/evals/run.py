@@ -1,0 +1,133 @@
+"""An evaluation from paths to rows: sessions one after another, or several at once in processes of their own."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from . import generic as generics
+from .corpus import Session, sessions
+from .cost import Replay, replays
+from .generic import Generic
+from .measure import Measured, measure
+from .options import Options
+from .passes import Passes, repeat
+from .prices import Prices
+from .rows import Row, Timing
+from .texts import size_of
+
+LEAST_FOR_COST = 100_000
+"""Estimated tokens from which a session is replayed with prices: below, no policy acts."""
+
+CHARS_PER_TOKEN = 4
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to do beside the comparison: `cycles` repeats passes, `cost` replays calls in a window of `window` tokens.
+    `generic` names the list of generic strings; without one it is the list beside the transcripts, else it is learned
+    from them."""
+
+    options: Options
+    cycles: bool = False
+    cost: bool = False
+    window: int = 100_000
+    prices: Prices = field(default_factory=Prices)
+    generic: str | None = None
+    jobs: int = 1
+
+
+class Done(NamedTuple):
+    """What one session gave."""
+
+    name: str
+    measured: Measured
+    passes: tuple[Passes, ...]
+    replays: tuple[Replay, ...]
+
+
+class Evaluation(NamedTuple):
+    """All that was measured. `sessions` counts the transcripts, `skipped` says which files were passed over."""
+
+    plan: Plan
+    sessions: int
+    rows: tuple[Row, ...]
+    timings: tuple[Timing, ...]
+    passes: tuple[Passes, ...]
+    replays: tuple[Replay, ...]
+    skipped: tuple[str, ...]
+
+
+Progress = Callable[[str, int], None]
+"""Called after each session with its name and how many are done."""
+
+
+def evaluate(paths: Sequence[str], plan: Plan, progress: Progress | None = None) -> Evaluation:
+    """Evaluate every session of the paths. Raises InputError for what cannot be read. One session (with `jobs`, a few)
+    is held at a time."""
+    skipped: list[str] = []
+    generic = _generic(paths, plan)
+    work = partial(_work, plan=plan, generic=generic)
+    done: list[Done] = []
+    for one in _each(work, sessions(paths, skipped), plan.jobs):
+        done.append(one)
+        if progress is not None:
+            progress(one.name, len(done))
+    return Evaluation(
+        plan=plan,
+        sessions=len(done),
+        rows=tuple(row for one in done for row in one.measured.rows),
+        timings=tuple(timing for one in done for timing in one.measured.timings),
+        passes=tuple(passes for one in done for passes in one.passes),
+        replays=tuple(replay for one in done for replay in one.replays),
+        skipped=tuple(skipped),
+    )
+
+
+def count_sessions(paths: Sequence[str]) -> int:
+    """How many sessions there are, for a progress bar."""
+    return sum(1 for _ in sessions(paths, []))
+
+
+def _generic(paths: Sequence[str], plan: Plan) -> Generic:
+    if plan.generic:
+        return generics.load(Path(plan.generic))
+    for path in map(Path, paths):
+        beside = (path if path.is_dir() else path.parent) / generics.FILE_NAME
+        if beside.is_file():
+            return generics.load(beside)
+    return generics.learn(sessions(paths, []))
+
+
+def _work(session: Session, plan: Plan, generic: Generic) -> Done:
+    measured = measure(session, plan.options, generic)
+    enough = plan.cost and size_of(session.messages) >= LEAST_FOR_COST * CHARS_PER_TOKEN
+    settings = plan.options.settings
+    return Done(
+        session.id,
+        measured,
+        (repeat(session, settings),) if plan.cycles else (),
+        tuple(replays(session, plan.window, plan.prices, settings)) if enough else (),
+    )
+
+
+def _each(work: Callable[[Session], Done], found: Iterator[Session], jobs: int) -> Iterator[Done]:
+    """Results in the order of the sessions, a few ahead at most."""
+    if jobs <= 1:
+        yield from map(work, found)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+        ahead: deque[Future[Done]] = deque()
+        for session in found:
+            ahead.append(pool.submit(work, session))
+            if len(ahead) > 2 * jobs:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
