@@ -35,13 +35,9 @@ FEATURES = (
     "goal",  # root of the share of the task that the line names
     "recent",  # root of the share of the last actions that the line names
     "path",  # a fresh path
-    "number",  # a fresh number, date or id that starts with a digit
     "defines",  # a definition
-    "imports",  # an import
-    "record",  # a name and its value
     "early",  # 1 at the top, falling with the line's place
     "repeats",  # ln(lines of the result that differ in digits only)
-    "prose",  # eight blanks or more
 )
 
 _ORDER: tuple[Signal, ...] = ("exit status", "failed test", "error", "cause")
@@ -54,8 +50,6 @@ _DEFINES = re.compile(
     r"|message|service|rpc|macro_rules!|define|const) +[\w$(*]"
     r"|[A-Z][A-Z0-9_]{3,} *=[^=]|(?:[a-z]+ )*\w+\([^()\n]{0,120}\)[^(){}\n]{0,60}\{ *$)"
 )
-_IMPORTS = re.compile(_NUMBERED + r"(?:import|from|#include|require|use|using|package|export [*{])(?:\b|\s)")
-_RECORD = re.compile(_NUMBERED + r"[\w. -]{2,40}[\"']?\s*[:=]\s*\S")
 _NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
 
 # Text in these words is the host's, the user's or ours wherever it stands; quoted out of its place it could be taken
@@ -193,20 +187,19 @@ def _scored(lines: Sequence[Line], result_at: int, scene: Scene) -> list[tuple[L
 
 def rows(lines: Sequence[Line], result_at: int, scene: Scene) -> list[tuple[float, ...] | None]:
     """The numbers of `FEATURES` for each line of one result; None for a line that names nothing and defines nothing."""
-    forms = [line.text.translate(_NO_DIGITS) for line in lines]
-    often = Counter(forms)
     said, holders = scene.said, scene.holders
     out: list[tuple[float, ...] | None] = []
-    for number, line in enumerate(lines):
-        text, marks = line.text, line.marks
-        defines = _DEFINES.match(text) is not None
-        if not marks and not line.terms and not defines:
+    telling = [bool(line.marks or line.terms) or _DEFINES.match(line.text) is not None for line in lines]
+    forms = [line.text.translate(_NO_DIGITS) if tells else "" for line, tells in zip(lines, telling, strict=True)]
+    often = Counter(forms)
+    for number, (line, form, tells) in enumerate(zip(lines, forms, telling, strict=True)):
+        if not tells:
             out.append(None)
             continue
+        marks, size = line.marks, len(line.text)
         fresh = [mark for mark in marks if mark not in said]
         only = sum([holders[mark] == 1 for mark in fresh])
         reused = sum([said.get(mark, -1) > result_at for mark in marks]) if len(fresh) < len(marks) else 0
-        size = len(text)
         out.append(
             (
                 math.log(max(4, size) / 50),
@@ -216,14 +209,10 @@ def rows(lines: Sequence[Line], result_at: int, scene: Scene) -> list[tuple[floa
                 math.log1p(reused),
                 _share(line.terms, scene.goal),
                 _share(line.terms, scene.recent),
-                float(any("/" in mark for mark in fresh)),
-                float(any(mark[0].isdigit() for mark in fresh)),
-                float(defines),
-                float(_IMPORTS.match(text) is not None),
-                float(_RECORD.match(text) is not None),
+                float(any(["/" in mark for mark in fresh])),
+                float(_DEFINES.match(line.text) is not None),
                 1 / (1 + number / 10),
-                math.log(often[forms[number]]),
-                float(text.count(" ") >= 8),
+                math.log(often[form]),
             )
         )
     return out

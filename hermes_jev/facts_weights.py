@@ -4,21 +4,17 @@ Logits, in the order of `facts.FEATURES`. A line whose odds are below `LEAST` ne
 """
 
 LEAST = -4.6
-BIAS = -6.056
+BIAS = -6.11
 WEIGHTS = (
-    -0.2,  # length
-    -1.034,  # short
-    1.03,  # fresh
-    0.223,  # only
-    0.985,  # reused
-    0.515,  # goal
-    1.325,  # recent
-    0.465,  # path
-    -0.1,  # number
+    -0.23,  # length
+    -1.035,  # short
+    0.991,  # fresh
+    0.226,  # only
+    0.955,  # reused
+    0.513,  # goal
+    1.318,  # recent
+    0.479,  # path
     0.5,  # defines
-    0.198,  # imports
-    -0.125,  # record
-    -0.319,  # early
+    -0.369,  # early
     -0.337,  # repeats
-    -0.051,  # prose
 )
