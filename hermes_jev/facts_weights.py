@@ -4,17 +4,17 @@ Logits, in the order of `facts.FEATURES`. A line whose odds are below `LEAST` ne
 """
 
 LEAST = -4.6
-BIAS = -6.11
+BIAS = -6.273
 WEIGHTS = (
-    -0.23,  # length
-    -1.035,  # short
-    0.991,  # fresh
-    0.226,  # only
-    0.955,  # reused
-    0.513,  # goal
-    1.318,  # recent
-    0.479,  # path
+    -0.295,  # length
+    -1.037,  # short
+    1.024,  # fresh
+    0.213,  # only
+    0.85,  # reused
+    2.293,  # goal
+    1.023,  # recent
+    0.464,  # path
     0.5,  # defines
-    -0.369,  # early
-    -0.337,  # repeats
+    -0.435,  # early
+    -0.333,  # repeats
 )

@@ -29,7 +29,7 @@ _LINE = re.compile(
 GAP = "\n…\n"
 """Stands where text was left out before a picked piece."""
 
-NUMBER_CHARS = 20
+_NAMED_CHARS = 20
 """Characters by which saying how much was picked lengthens a notice, at most."""
 
 
@@ -76,6 +76,14 @@ def removed(exchange: Exchange, pointer: str, picked: Sequence[Fact] = ()) -> st
         return f"{wrapped.head}{block}{wrapped.tail}{wrapped.user_words}\n{line}"
     words = wrapped.user_words.lstrip("\n")
     return f"{words}\n{line}" if words else line
+
+
+def spare(exchange: Exchange, left: str, longest: int) -> int:
+    """Characters that facts may take beside `left`, which was made without any, so that all is `longest` at most. Facts
+    of a removed result need the host's wrapper around them too."""
+    wrapped = unwrap(exchange.text)
+    whole = len(wrapped.head) + len(wrapped.tail) + len(wrapped.user_words)
+    return longest - max(len(left), whole + len(left.rpartition("\n")[2]) + 1) - _NAMED_CHARS
 
 
 def _pieces(payload: str, at: int, picked: Sequence[Fact]) -> tuple[str, int]:

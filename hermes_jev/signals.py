@@ -12,7 +12,7 @@ from typing import Literal
 Signal = Literal["error", "cause", "failed test", "exit status"]
 
 _LEAD = (
-    r"[^\w\n]{0,6}(?:\d{1,6}(?:\t|→|: ?))?"
+    r"[^\w\n]{0,6}(?:\d{1,6}(?:\t|→|:[ ]?))?"
     r"(?:\[?\d{4}-\d\d-\d\d[T ][\d:.,Z+-]+\]?\s+)?(?:\[[^\]\n]{1,40}\]\s*)?(?:[\w.-]{1,30}(?:\[\d+\])?:\s)?"
 )
 _ERROR = re.compile(
@@ -43,7 +43,7 @@ _ERROR_WITHIN = re.compile(
 _CAUSE = re.compile(_LEAD + r"(?i:caused\sby|root\scause|reason|because)\b:?\s\S", re.VERBOSE)
 _TEST = re.compile(
     _LEAD
-    + r"""(?:(?:FAILED|FAIL|ERROR)\b[:\s]+[\w./\[-] | ---\sFAIL:| not\sok\b
+    + r"""(?:(?:FAILED|FAIL)\b[:\s]+[\w./\[-] | ERROR\s[\w./-]+(?:::\w|\.\w+\s-\s) | ---\sFAIL:| not\sok\b
       | (?:test\s)?\S+\s\.\.\.\s(?:FAILED|FAIL|ERROR)\b | ●\s\w+.*\s[›>]\s)""",
     re.VERBOSE,
 )
