@@ -11,9 +11,11 @@ from typing import Literal
 
 Signal = Literal["error", "cause", "failed test", "exit status"]
 
+# A line number, a date and time, a level in brackets, a program: what may stand before the words.
 _LEAD = (
-    r"[^\w\n]{0,6}(?:\d{1,6}(?:\t|→|:[ ]?))?"
-    r"(?:\[?\d{4}-\d\d-\d\d[T ][\d:.,Z+-]+\]?\s+)?(?:\[[^\]\n]{1,40}\]\s*)?(?:[\w.-]{1,30}(?:\[\d+\])?:\s)?"
+    r"[^\w\n]{0,6}(?:\d{1,6}(?:\t|→|:[ ]?))?(?:[A-Z][a-z]{2}\s+\d+\s)?"
+    r"(?:\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d[\d:.,Z+-]*\]?\s+)?(?:\[[^\]\n]{1,40}\]\s*)?"
+    r"(?:[\w.-]{1,30}(?:\[\d+\])?:\s)?"
 )
 _ERROR = re.compile(
     _LEAD
@@ -21,7 +23,7 @@ _ERROR = re.compile(
         (?i:fatal|panic|error|failure|critical|severe|exception|uncaught|unhandled|abort(?:ed)?)\b(?:\s\w+){0,2}?\s?[:!]
           \s?(?!\w+[,;({]?$)
       | (?i:error|fatal)\[\w+\]
-      | (?:ERROR|FATAL|CRITICAL|PANIC|Error|Exception)\s\S
+      | (?:ERROR|FATAL|CRITICAL|PANIC|Error|Exception)\s+\S
       | (?:npm|yarn|pnpm)\s(?:ERR!|error)
       | (?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Failure|Fault|Interrupt)(?::\s|\s*$)
       | E\s{2,}\S
@@ -39,6 +41,7 @@ _ERROR_AFTER = re.compile(
 _ERROR_WITHIN = re.compile(
     r"Segmentation fault|\(core dumped\)|HTTP(?:/\d(?:\.\d)?)? [45]\d\d\b|Error: \w"
     r"|status(?: code|Code)?[\"']? ?[:=]? ?[45]\d\d\b|[\"']error\\?[\"'] ?: ?\\?[\"'{]\\?[^\"'\\}\s]"
+    r"|level=(?:error|fatal|crit)|[\"']level\\?[\"'] ?: ?\\?[\"'](?:error|fatal|crit)"
 )
 _CAUSE = re.compile(_LEAD + r"(?i:caused\sby|root\scause|reason|because)\b:?\s\S", re.VERBOSE)
 _TEST = re.compile(

@@ -64,6 +64,11 @@ def only(content: Any) -> Exchange:
         ("ls: cannot access 'missing': No such file or directory", "error"),
         ("bash: foo: command not found", "error"),
         ("2026-11-30T10:00:00Z ERROR connection lost", "error"),
+        ("02:00:09.334 ERROR   ledger     shop: refused, code L-4471", "error"),
+        ("Nov 30 02:00:09 host kernel: Error: no space", "error"),
+        ('ts=1 level=error msg="no route"', "error"),
+        ('{"ts": 1, "level": "error", "msg": "no route"}', "error"),
+        ("02:00:09.334 INFO    ledger     26 totals sent", None),
         ("npm ERR! code ELIFECYCLE", "error"),
         ('  "error": "ENOENT: no such file",', "error"),
         ("fatal: not a git repository", "error"),
@@ -164,6 +169,14 @@ def test_each_distinct_error_is_told_once_and_the_exit_status() -> None:
     found = facts_of(around(*errors, again, "Process exited with code 2"))
 
     assert [line for line in found if signal_of(line)] == [*errors, "Process exited with code 2"]
+
+
+def test_a_second_report_of_an_error_is_no_fact_of_its_own() -> None:
+    first, second = (f"02:00:0{n} ERROR shop_four: code L-4471 in src/ledger/totals.py" for n in (7, 9))
+
+    found = facts_of(around(first, second), task="why is shop_four refused with code L-4471?")
+
+    assert [line for line in found if "L-4471" in line] == [first]
 
 
 def test_errors_may_take_more_than_their_share_and_everything_else_may_not() -> None:
