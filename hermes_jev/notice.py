@@ -21,7 +21,7 @@ _WITHOUT = " Without that tool only a new call shows them.]"
 _LINE = re.compile(
     r"\[hermes_jev: this call (?:ran|failed(?: \([a-z ]+: -?\d+\))?)"
     r"(?: and returned (?P<size>[\d,]+) characters; the first (?P<above>\d+)(?: and (?P<more>\d+) more)? are above, all"
-    r" are stored|; its (?P<removed>[\d,]+) characters are stored(?:, (?P<shown>\d+) are above)?)"
+    r" are stored|; its (?P<removed>[\d,]+) characters are stored(?:, (?P<shown>\d+) shown)?)"
     r': expand\(id="(?P<id>r-[a-z2-7]+)"\)(?:\.' + re.escape(_WITHOUT) + r"|\])"
 )
 
@@ -68,7 +68,7 @@ def removed(exchange: Exchange, pointer: str, picked: Sequence[Fact] = ()) -> st
     one line."""
     wrapped = unwrap(exchange.text)
     block, shown = _pieces(wrapped.payload, 0, picked)
-    stored = f"its {exchange.size:,} characters are stored{f', {shown} are above' if shown else ''}"
+    stored = f"its {exchange.size:,} characters are stored{f', {shown} shown' if shown else ''}"
     line = _line(f"[hermes_jev: this call {_ended(exchange)}; {stored}: ", pointer)
     if shown:
         # A mark that starts the text needs no line end before it.

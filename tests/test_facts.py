@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -268,11 +269,11 @@ def test_words_that_are_not_the_tools_to_say_are_never_picked(line: str) -> None
     assert all(line not in fact for fact in facts_of(around(line, "KeyError: 'token'")))
 
 
-def test_a_result_too_recent_to_be_cut_keeps_its_errors_in_an_overflow() -> None:
+def test_a_result_too_recent_to_be_cut_keeps_its_errors_in_an_overflow(tmp_path: Path) -> None:
     content = around("KeyError: 'token'")
     messages = [user(GOAL), *pair(1, content), assistant("done")]
 
-    cut = prune(messages, Fixed(), settings={"pin_last_calls": 3}, context_length=1_500, store=None).messages
+    cut = prune(messages, Fixed(), tmp_path / "store", {"pin_last_calls": 3}, context_length=1_500).messages
 
     assert "KeyError: 'token'" in cut[2]["content"]
 
@@ -283,13 +284,9 @@ def test_a_result_too_recent_to_be_cut_keeps_its_errors_in_an_overflow() -> None
 def prune_one(content: Any, call_score: float = 0.9, **settings: Any) -> str:
     """What stands for one result."""
     messages = [user(GOAL), *pair(1, content), assistant("done")]
-    judge = Fixed(call_score, version=str(call_score))
-    return str(prune(messages, judge, settings=Settings(pin_last_calls=0, **settings)).messages[2]["content"])
-
-
-@pytest.fixture(autouse=True)
-def _own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HERMES_JEV_STORE_DIR", str(tmp_path / "store"))
+    with tempfile.TemporaryDirectory() as folder:
+        pruned = prune(messages, Fixed(call_score), folder, Settings(pin_last_calls=0, **settings))
+    return str(pruned.messages[2]["content"])
 
 
 def test_a_shortened_result_with_facts() -> None:
@@ -308,7 +305,7 @@ def test_a_removed_result_with_facts() -> None:
     body, _, line = prune_one(content, 0.1).rpartition("\n")
 
     assert body == "…\nKeyError: 'token'\nKeyError: 'name'"
-    assert line.startswith(f"[hermes_jev: this call ran; its {len(content):,} characters are stored, 34 are above: ")
+    assert line.startswith(f"[hermes_jev: this call ran; its {len(content):,} characters are stored, 34 shown: ")
 
 
 def test_without_facts_the_forms_are_the_old_ones() -> None:
@@ -377,7 +374,7 @@ def test_what_was_written_with_facts_is_read_as_whole(
         assert notice.read(left) == notice.Notice(POINTER, True)
         assert len(left) <= len(base) + max(0, room - notice.spare(exchange, base, len(base)))
         assert len(left.rpartition("\n")[2]) <= 200
-        more = " and " in left.rpartition("\n")[2] or " are above: " in left.rpartition("\n")[2]
+        more = " and " in left.rpartition("\n")[2] or " shown: " in left.rpartition("\n")[2]
         if more:
             assert notice.read("more " + left) == notice.Notice(POINTER, False)
 
@@ -436,7 +433,7 @@ def test_odd_contents_are_read_in_linear_time_and_shown_in_bounds(content: str) 
     assert sum(len(fact) + len(GAP) for fact in facts_of(content)) <= 1_000
 
 
-def test_parallel_calls_and_lists_of_parts_have_facts_too() -> None:
+def test_parallel_calls_and_lists_of_parts_have_facts_too(tmp_path: Path) -> None:
     parts = [
         {"type": "text", "text": around("KeyError: 'token'")},
         {"type": "image_url", "image_url": {"url": "data:x"}},
@@ -449,7 +446,7 @@ def test_parallel_calls_and_lists_of_parts_have_facts_too() -> None:
         assistant("done"),
     ]
 
-    cut = contents(prune(messages, Fixed(0.9), settings=ALL).messages)
+    cut = contents(prune(messages, Fixed(0.9), tmp_path / "store", ALL).messages)
 
     assert "KeyError: 'token'" in cut[0]
     assert "NameError: nobody" in cut[1]
