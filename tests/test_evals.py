@@ -234,6 +234,23 @@ def test_tasks_strung_together_measure_sizes_only(tmp_path: Path, capsys: pytest
     assert measured == {"c0": False, "c1": False, "c3": True}
 
 
+def test_halves_split_sessions_and_not_their_parts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, seen = tmp_path / "parts.jsonl", {}
+    rows = [{"id": f"made{n}-s{part}", "messages": messages(6, ())} for n in range(6) for part in range(2)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+    for half in ("even", "odd"):
+        out = tmp_path / f"{half}.json"
+        evaluate(capsys, str(path), "--cuts", ".5", "--policies", "none", "--half", half, "--json", str(out))
+        seen[half] = {row["id"] for row in as_json(out)["rows"]}
+
+    assert seen["even"]
+    assert seen["odd"]
+    assert not seen["even"] & seen["odd"]
+    assert len(seen["even"] | seen["odd"]) == 12
+    assert not {group_of(name) for name in seen["even"]} & {group_of(name) for name in seen["odd"]}
+
+
 # --- statistics ---------------------------------------------------------------------------------------------------
 
 

@@ -21,6 +21,11 @@ def check_name(name: str) -> None:
         raise InputError(f"judge {name[:40]!r} is unknown; known are {KNOWN}")
 
 
+def is_oracle(name: str) -> bool:
+    """Whether the judge of a name knows what a case needs."""
+    return _NOISY.fullmatch(name) is not None
+
+
 def judge_for(name: str, case: Case, options: Options) -> Judge:
     """The judge of a name, for one case: an oracle knows what that case needs. Only `jev` asks a service."""
     check_name(name)

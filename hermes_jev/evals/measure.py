@@ -17,7 +17,7 @@ from . import baselines, engine_policy, rankers
 from .case import Case, case_of
 from .corpus import Session
 from .generic import Generic
-from .judges import judge_for
+from .judges import is_oracle, judge_for
 from .options import ENGINE, THRESHOLDS, Options
 from .plans import carry_out
 from .recovery import Bm25, Searcher, recovery_of
@@ -72,17 +72,24 @@ class _Bench:
     searcher: Searcher
 
     def all(self) -> Iterator[tuple[Row, Timing | None]]:
-        """Rows of all policies: as they are, then at equal size, then by threshold."""
+        """Rows of all policies: as they are, at equal size, by threshold. At equal size losses differ alone, and
+        an oracle knows nothing where nothing was needed: both are for cases that measure loss."""
         for name in self.options.policies:
             if name != ENGINE:
                 yield self._row(name, "policy", None, self._timed(partial(baselines.policy(name), self.case)))
-        for share in self.options.shares:
+        for share in self._shares:
             for name, messages in self._rankers(share):
                 yield self._row(name, "equal", share, Shortened(messages))
         if ENGINE in self.options.policies:
             for number, name in enumerate(self.options.judges):
+                if is_oracle(name) and not self.case.measures_loss:
+                    continue
                 judge = judge_for(name, self.case, self.options)
                 yield from self._engine(ENGINE if number == 0 else f"{ENGINE}/{name}", judge)
+
+    @property
+    def _shares(self) -> tuple[float, ...]:
+        return self.options.shares if self.case.measures_loss else ()
 
     def _engine(self, name: str, judge: Judge) -> Iterator[tuple[Row, Timing | None]]:
         settings, prefix = self.options.settings, self.case.prefix
@@ -94,7 +101,7 @@ class _Bench:
         row, timing = self._row(name, "policy", None, Shortened(pruned.messages, answers, ms))
         yield self._with_second_pass(row, pruned.messages, judge), timing
         ranked = engine_policy.rank(prefix, judge, settings, self.store)
-        for share in self.options.shares:
+        for share in self._shares:
             yield self._row(name, "equal", share, Shortened(engine_policy.cut_to(ranked, share), ranked.answers))
         for threshold in THRESHOLDS if self.options.thresholds and name == ENGINE else ():
             changed = settings.model_copy(update={"call_threshold": threshold, "output_threshold": threshold})
