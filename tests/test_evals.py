@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -23,7 +24,7 @@ from hermes_jev.evals.corpus import group_of, sessions
 from hermes_jev.evals.cost import replay
 from hermes_jev.evals.passes import repeat
 from hermes_jev.evals.prices import Prices, prices_from
-from hermes_jev.evals.rows import Row
+from hermes_jev.evals.rows import Row, averaged
 from hermes_jev.evals.statistics import estimate
 from hermes_jev.judge import Lexical
 from hermes_jev.settings import Settings
@@ -96,7 +97,7 @@ def test_everything_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str], 
     assert len(table(found, "thresholds")) == 10
     drawing = ElementTree.fromstring(svg.read_text(encoding="utf-8"))
     words = "".join(drawing.itertext())
-    assert "hermes_jev, any size" in words
+    assert "hermes_jev, at equal size" in words
     assert "(6 cases)" in words
     assert offline == []
 
@@ -293,6 +294,21 @@ def test_rows_without_enough_needs_have_no_share() -> None:
     assert row.lost_share is None
     assert row.difference("recency") is None
     assert (row.removed_share, row.tool_share) == (50, 50)
+
+
+def test_draws_of_chance_are_averaged() -> None:
+    row = Row(
+        id="a", session="a", kind="k", cut=0.5, policy="p", group="equal", share=0.5, chars=100, removed=50,
+        tool_chars=80, tool_removed=40, bound=60, measures_loss=True, needs=4, lost=1, old=0, old_lost=0,
+        results_needed=1, results_lost=1, steps=1, steps_hit=1, again=10, matched={"recency": 10.0},
+    )  # fmt: skip
+
+    both = averaged([row, replace(row, lost=2, tool_removed=44, matched={"recency": 20.0, "random": 1.0})])
+
+    assert (both.lost, both.tool_removed, both.lost_share) == (1.5, 42, 37.5)
+    assert both.matched == {"recency": 15.0}
+    assert both.difference("recency") == 22.5
+    assert averaged([row]) is row
 
 
 # --- replays ------------------------------------------------------------------------------------------------------
