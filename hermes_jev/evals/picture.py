@@ -76,9 +76,7 @@ def _mean(values: Sequence[float | None]) -> float:
 
 def _frame(top: int, cases: int) -> list[str]:
     parts = [_text(_LEFT, 28, f"Needed strings lost against tool output removed ({cases} cases)", size=16)]
-    parts.append(
-        _text(_LEFT, 44, "Lines: the cases where the engine reaches that size, all at its size. Points: all cases.")
-    )
+    parts.append(_text(_LEFT, 44, _CAPTION))
     for step in range(0, 101, 20):
         x = _x(step)
         parts.append(f'<path d="M{x:.1f} {_TOP}V{HEIGHT - _BOTTOM}" stroke="#e4e4e4"/>')
