@@ -46,11 +46,22 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
+class Spoken:
+    """One message as an embedded judge sees it: whole, local, never sent. `question` is the id of the question about
+    it, `age` counts the messages after it."""
+
+    question: str
+    role: str
+    text: str
+    age: int
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One round trip: a state and the questions about it.
 
     `goal` and `actions` (newest last) are the local, unredacted forms of what the state says of the task.
-    `question_ids` of subjects are `t<ordinal>_call` and `t<ordinal>_output`.
+    `question_ids` of subjects are `t<ordinal>_call` and `t<ordinal>_output`; `turns` name theirs.
     """
 
     state: Mapping[str, Any] | str
@@ -58,6 +69,7 @@ class Request:
     goal: str = ""
     actions: tuple[str, ...] = ()
     subjects: tuple[Subject, ...] = ()
+    turns: tuple[Spoken, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
