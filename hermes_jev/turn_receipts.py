@@ -48,6 +48,8 @@ def write_receipt(path: str, receipt: TurnReceipt) -> str:
         file.touch(mode=0o600)
         with file.open("a", encoding="utf-8") as lines:
             lines.write(receipt.model_dump_json() + "\n")
-    except (OSError, RuntimeError) as error:
-        return f"{path}: {getattr(error, 'strerror', None) or error}"
+    except OSError as error:
+        return f"{path}: {error.strerror}"
+    except RuntimeError:
+        return f"{path}: the home folder it names does not exist"
     return ""

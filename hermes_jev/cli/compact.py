@@ -26,7 +26,7 @@ from .common import (
     write_file,
 )
 
-_DEFAULTS = CompactOptions()
+_DEFAULTS = CompactOptions().model_dump()
 
 
 def add(commands: Commands) -> None:
@@ -75,7 +75,7 @@ def options(command: Any) -> None:
 def chosen_options(arguments: Any) -> dict[str, Any]:
     """What the flags say; what they leave out keeps its default."""
     given = {
-        name: getattr(arguments, name)
+        name: vars(arguments)[name]
         for name in (*_NUMBERS, "summary_role", "pin_flags", "endpoint", "receipt_path", "task", "run_id")
     }
     given["timeout_s"] = arguments.timeout
@@ -102,7 +102,7 @@ def _number(command: Any, name: str, kind: Any) -> None:
 
 def _help(name: str) -> str:
     sentence = (CompactOptions.model_fields[name].description or "").rstrip(".")
-    default = getattr(_DEFAULTS, name)
+    default = _DEFAULTS[name]
     shown = ", ".join(default) if isinstance(default, tuple) else default
     return f"{sentence} ({shown})".replace("%", "%%") if shown not in (None, "", ()) else sentence
 
