@@ -16,6 +16,9 @@ from .turns import Turn
 GIVE_UP_AFTER = 3
 """So many rounds in a row without any answer, and the rest is not asked."""
 
+_LOCAL_DEADLINE_S = 600.0
+"""A judge inside this process reads everything in one go, however much it is."""
+
 Progress = Callable[[int, int], None]
 
 
@@ -63,7 +66,7 @@ def ask_turns(turns: Sequence[Turn], judge: Judge, gate: Gate, plan: Plan, progr
     for round_ in _rounds(requests, plan.at_once) if total else ():
         if silent == GIVE_UP_AFTER:
             break
-        found = ask_blocking(judge, round_, plan.deadline_s)
+        found = ask_blocking(judge, round_, _LOCAL_DEADLINE_S if judge.local else plan.deadline_s)
         answers.append(found)
         silent = 0 if found.by_id else silent + 1
         done += sum(len(request.questions) for request in round_)

@@ -9,13 +9,19 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
 
 from .lexical_terms import Words, words
 from .protocol import Answer, Question, Spoken
 
-_WINDOW = 4_000
+_WINDOW = 2_000
+"""Characters of each end that are read."""
+_RECENT = 8
+"""The newest turns show what the work is at."""
 _RULE = re.compile(
     r"\b(?:must|never|always|do not|don't|should|prefer|decided|decision|require[sd]?|important|note:|todo|agreed|"
     r"instead of|because|plan)\b|必须|不要|总是|决定|muss|nicht|immer|siempre|nunca",
@@ -34,48 +40,61 @@ _BIAS, _TASK, _LATER, _MARKS, _RULES, _FAILURES, _SMALL_TALK, _AGE = -1.15, 1.6,
 
 
 def values(turns: Sequence[Spoken], task: str) -> list[float]:
-    """One value in [0, 1] a turn; `turns` oldest first."""
-    read = [words(turn.text, _WINDOW) for turn in turns]
+    """One value in [0, 1] a turn; `turns` oldest first. Of each text only the numbers of the words that count are
+    held, so that long conversations take little room."""
+    later = _later([words(turn.text, _WINDOW) for turn in turns[-_RECENT:]])
+    task_terms = words(task, _WINDOW).terms.keys()
+    number = {term: at for at, term in enumerate(sorted(task_terms | later[0].terms))}
+    wanted = frozenset(_numbers(task_terms, number))
+    read = [_Read.of(words(turn.text, _WINDOW), number, later[0].marks) for turn in turns]
     spread = Counter(term for text in read for term in text.terms)
-    after = _later(read)
-    wanted = words(task, _WINDOW)
+    rare = {term: math.log1p(len(read) / count) for term, count in spread.items()}
+    most = 4 * math.log1p(len(read))
+    after = [frozenset(_numbers(text.terms, number)) for text in later]
     found = []
-    for turn, text, (later_terms, later_marks) in zip(turns, read, after, strict=True):
+    for place, (turn, text) in enumerate(zip(turns, read, strict=True)):
+        newer = max(0, place + len(later) - len(turns))
         z = _BIAS + _SPEAKER.get(turn.role, 0.0) + _AGE * math.log1p(turn.age) / 3
-        z += _TASK * _shared(text, wanted.terms, spread, len(read))
-        z += _LATER * _shared(text, later_terms, spread, len(read))
-        z += _MARKS * min(1.0, sum(1 for mark in text.marks if mark in later_marks) / 3)
+        z += _TASK * _shared(text.terms, wanted, rare, most)
+        z += _LATER * _shared(text.terms, after[newer], rare, most)
+        z += _MARKS * min(1.0, len(text.marks & later[newer].marks) / 3)
         z += _RULES * bool(_RULE.search(turn.text)) + _FAILURES * bool(_FAILURE.search(turn.text[-2_000:]))
         z += _SMALL_TALK * bool(len(turn.text) < 80 and _CHATTER.fullmatch(turn.text))
         found.append(round(1 / (1 + math.exp(-z)), 6))
     return found
 
 
-def _later(read: Sequence[Words]) -> list[tuple[Mapping[str, int], set[str]]]:
-    """Per turn the terms and marks of the newest turns, itself left out: what the work is at now."""
-    recent = 8
-    terms: dict[str, int] = {}
-    marks: set[str] = set()
-    for text in read[-recent:]:
-        terms.update(text.terms)
-        marks.update(text.marks)
-    found: list[tuple[Mapping[str, int], set[str]]] = []
-    for place in range(len(read)):
-        if place < len(read) - recent:
-            found.append((terms, marks))
-        else:
-            rest = read[place + 1 :]
-            found.append(({term: 1 for text in rest for term in text.terms}, {m for text in rest for m in text.marks}))
-    return found
+class _Later(NamedTuple):
+    terms: frozenset[str]
+    marks: frozenset[str]
 
 
-def _shared(text: Words, wanted: Mapping[str, int], spread: Mapping[str, int], count: int) -> float:
-    """How much of the rare words of `wanted` the text holds, in [0, 1]."""
-    if not wanted or not text.terms:
-        return 0.0
-    common = text.terms.keys() & wanted.keys()
-    weight = sum(math.log1p(count / spread[term]) for term in common)
-    return min(1.0, weight / (4 * math.log1p(count)))
+class _Read(NamedTuple):
+    """A text's words by number, and its marks that count."""
+
+    terms: array[int]
+    marks: frozenset[str]
+
+    @classmethod
+    def of(cls, text: Words, number: Mapping[str, int], marks: frozenset[str]) -> _Read:
+        return cls(_numbers(text.terms, number), text.marks & marks)
+
+
+def _later(newest: Sequence[Words]) -> list[_Later]:
+    """What the newest turns hold together, without the first of them, without the first two, …, and without all."""
+    found = [_Later(frozenset(), frozenset())]
+    for text in reversed(newest):
+        found.append(_Later(found[-1].terms | text.terms.keys(), found[-1].marks | text.marks))
+    return found[::-1]
+
+
+def _numbers(terms: Iterable[str], number: Mapping[str, int]) -> array[int]:
+    return array("I", sorted(number[term] for term in terms if term in number))
+
+
+def _shared(terms: Iterable[int], wanted: AbstractSet[int], rare: Mapping[int, float], most: float) -> float:
+    """How much the shared words weigh, the rare ones most, in [0, 1]."""
+    return min(1.0, math.fsum(rare[term] for term in terms if term in wanted) / most)
 
 
 def answer(question: Question, value: float) -> Answer | None:
