@@ -21,7 +21,7 @@ from .effective import inside
 from .egress import gate
 from .errors import ConfigError, StoreError
 from .job import Job, Pruned
-from .judge import Judge, Lexical, Silent, judge_of
+from .judge import Judge, Lexical, Silent, judge_of, key_names, spent_today
 from .pins import EXPAND_TOOL
 from .policy import Cuts, prompt_room, should_compact
 from .prune import run
@@ -323,6 +323,7 @@ class JevEngine(ContextEngine):
             "compression_count": self._passes,
             "mode": self._settings.mode if self._settings.enabled else "off",
             "judge": self._judge().name,
+            "spent_today_usd": spent_today(self._store()),
             "outcome": "error" if self._last_error else last.outcome if last else "",
             "last_pass": self._last_error or (last.summary() if last else ""),
             "problems": list(dict.fromkeys([*self._refused, *self._problems, *(last.problems if last else ())])),
@@ -345,9 +346,9 @@ class JevEngine(ContextEngine):
             self._say(f"the judge cannot be reached: {error}")
             return Silent(code="bad_request")
         if self._settings.judge == "auto" and isinstance(judge, Lexical):
-            self._say("no key for Jev (TYPESAFE_API_KEY): the lexical judge decides", logging.INFO)
+            self._say(f"no key for Jev ({key_names(self._settings)}): the lexical judge decides", logging.INFO)
         if isinstance(judge, Silent):
-            self._say("judge is jev and there is no key (TYPESAFE_API_KEY)")
+            self._say(f"judge is jev and there is no key ({key_names(self._settings)})")
         return judge
 
     def _say(self, text: str, level: int = logging.WARNING) -> None:

@@ -42,11 +42,17 @@ def _names(value: Any) -> Any:
         return [part.strip() for part in value.split(",") if part.strip()]
 
 
+def _none(value: Any) -> Any:
+    """The word none, or nothing, as no value."""
+    return None if isinstance(value, str) and value.strip().lower() in ("", "none", "null") else value
+
+
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
 Share = Annotated[float, BeforeValidator(_no_bool), Field(gt=0, lt=1, allow_inf_nan=False)]
 Probability = Annotated[float, BeforeValidator(_no_bool), Field(ge=0, le=1, allow_inf_nan=False)]
 Seconds = Annotated[float, BeforeValidator(_no_bool), Field(gt=0, le=600, allow_inf_nan=False)]
 Count = Annotated[int, BeforeValidator(_no_bool), Field(ge=0)]
+Dollars = Annotated[float, BeforeValidator(_no_bool), Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[int, BeforeValidator(_no_bool), Field(ge=1)]
 
 
@@ -85,10 +91,14 @@ class Settings(BaseModel):
     """Characters of a shortened result that stay."""
     judge: Literal["auto", "jev", "lexical"] = "auto"
     """`auto` asks Jev when there is a key, else the embedded lexical judge."""
+    endpoint: Literal["typesafe", "openrouter", "openai", "cloudflare", "vercel", "ollama", "llamacpp", "custom"] = (
+        "typesafe"
+    )
+    """The service that Jev is asked at; `custom` is one of your own, named by `base_url`."""
     base_url: str = ""
-    """Where the judge is served; empty: TYPESAFE_BASE_URL, JEV_API_URL, then the service's own address."""
+    """Where the judge is served; empty: the endpoint's own address (typesafe: TYPESAFE_BASE_URL, JEV_API_URL first)."""
     model: str = ""
-    """The judge's model; empty: the endpoint's pinned one."""
+    """The judge's model; empty: the endpoint's pinned one (typesafe: TYPESAFE_DEFAULT_MODEL first)."""
     request_timeout_s: Seconds = 10.0
     """Seconds one request to the judge may take."""
     pass_deadline_s: Seconds = 10.0
@@ -99,6 +109,8 @@ class Settings(BaseModel):
     """Tool calls described and asked about in one request."""
     max_candidates: Positive = 256
     """Tool calls a remote judge is asked about in one pass, largest first."""
+    daily_cost_limit_usd: Annotated[Dollars | None, BeforeValidator(_none)] = None
+    """US dollars a day (UTC) for all services together; what would cross it goes to the lexical judge."""
     store_dir: str = ""
     """Folder of the store; empty: the Hermes home, or the user's data folder outside Hermes."""
     receipts: bool = True
