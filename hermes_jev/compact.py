@@ -18,9 +18,11 @@ from .effective import chosen_settings
 from .egress import Gate
 from .errors import ConfigError
 from .inputs import require_messages
-from .judge import Judge, judge_of
+from .judge import Judge, judge_of, watch_of
+from .judge.endpoints import PRESETS
 from .judge.measures import Value, value_of
 from .settings import Settings
+from .stores import open_store
 from .turn_asking import Asked, Plan, Progress, ask_turns
 from .turn_pins import Pins
 from .turn_questions import COMPACT_CONTEXT, GENERIC_TASK, LEVELS, value_question
@@ -180,10 +182,10 @@ def options_of(given: Mapping[str, Any]) -> CompactOptions:
 
 def _judge(judge: str | Judge, settings: Settings, options: CompactOptions) -> Judge:
     environment = dict(os.environ)
-    if options.api_key:
-        environment["TYPESAFE_API_KEY"] = options.api_key
     if options.endpoint:
         settings = settings.model_copy(update={"base_url": options.endpoint})
+    if options.api_key:
+        environment.update(dict.fromkeys(PRESETS[settings.endpoint].key_variables[:1], options.api_key))
     return judge_of(judge, settings.model_copy(update={"request_timeout_s": options.timeout_s}), environment)
 
 
@@ -223,6 +225,7 @@ def _ask(
         at_once=2 * settings.concurrency,
         # A round is two requests deep: each may take its time.
         deadline_s=2 * options.timeout_s,
+        watch=watch_of(open_store(None, settings), settings.daily_cost_limit_usd),
     )
     return ask_turns(turns, judge, gate, plan, progress)
 

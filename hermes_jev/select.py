@@ -18,9 +18,10 @@ from .effective import chosen_settings
 from .egress import Gate
 from .errors import InputError
 from .inputs import require_messages
-from .judge import Answer, Judge, judge_of
-from .judge.measures import choice_confidence
+from .judge import Answer, Judge, judge_of, watch_of
+from .judge.answers import choice_confidence, likeliest
 from .settings import Settings
+from .stores import open_store
 from .turn_asking import Asked, Plan, Progress, ask_turns
 from .turn_questions import SELECT_CONTEXT, fate_question
 from .turns import SYSTEM, Turn, turns_of
@@ -130,20 +131,19 @@ def _ask(
         characters=REQUEST_CHARS,
         at_once=4 * settings.concurrency,
         deadline_s=settings.pass_deadline_s,
+        watch=watch_of(open_store(None, settings), settings.daily_cost_limit_usd),
         secrets_stay=True,
     )
     return ask_turns(turns, judge, gate, plan, progress)
 
 
 def _fate(answer: Answer) -> Fate | None:
-    """The likeliest fate; None when the answer names none. A drop that is not sure enough is a summarize."""
-    probabilities = {fate: answer.probabilities.get(fate, 0.0) for fate in ("keep", "summarize", "drop")}
-    best = max(probabilities, key=lambda fate: probabilities[fate])
-    if probabilities[best] <= 0:
-        return None
+    """The likeliest fate; None when the answer names none. A drop that is not known to be sure is a summarize."""
+    best = likeliest(answer)
     if best == "drop":
-        return "drop" if choice_confidence(answer) >= DROP_CONFIDENCE else "summarize"
-    return "keep" if best == "keep" else "summarize"
+        sure = bool(answer.probabilities) and choice_confidence(answer) >= DROP_CONFIDENCE
+        return "drop" if sure else "summarize"
+    return "keep" if best == "keep" else "summarize" if best == "summarize" else None
 
 
 def _status(asked: int, unjudged: int, unsent: int) -> Status:

@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .egress import Gate, RedactionError
-from .judge import Answer, Answers, Judge, Question, Request, ask_blocking
+from .judge import Answer, Answers, Judge, Lexical, Question, Request, Watch, ask_watched
 from .judge.protocol import Spoken
 from .turn_questions import turn_id
 from .turns import Turn
 
 GIVE_UP_AFTER = 3
 """So many rounds in a row without any answer, and the rest is not asked."""
+
+STANDS_IN = ("circuit", "budget")
+"""Why a service is not asked, where the embedded judge answers in its place."""
 
 _LOCAL_DEADLINE_S = 600.0
 """A judge inside this process reads everything in one go, however much it is."""
@@ -26,7 +29,7 @@ Progress = Callable[[int, int], None]
 class Plan:
     """How turns are put to the judge. `head` and `tail` are characters of a long turn; `most` turns and `characters`
     (JSON) limit a request; `at_once` requests go out in a round of `deadline_s` seconds. `secrets_stay` keeps back
-    every turn in which a secret was found, instead of masking it."""
+    every turn in which a secret was found, instead of masking it. `watch` remembers how services do."""
 
     question: Callable[[int], Question]
     context: str
@@ -37,6 +40,7 @@ class Plan:
     characters: int
     at_once: int
     deadline_s: float
+    watch: Watch
     secrets_stay: bool = False
 
 
@@ -57,21 +61,15 @@ class Asked:
 
 
 def ask_turns(turns: Sequence[Turn], judge: Judge, gate: Gate, plan: Plan, progress: Progress | None = None) -> Asked:
-    """Never raises for a failing judge: what it did not answer has no entry."""
+    """Never raises for a failing judge: what it did not answer has no entry. Where a service is not even asked, since
+    it failed too often or the day's money is spent, the lexical judge answers."""
     started = time.monotonic()
     requests, unsent = ([_local(turns, plan)], []) if judge.local else _remote(turns, gate, plan)
-    total = sum(len(request.questions) for request in requests)
     answers: list[Answers] = []
-    silent = done = 0
-    for round_ in _rounds(requests, plan.at_once) if total else ():
-        if silent == GIVE_UP_AFTER:
-            break
-        found = ask_blocking(judge, round_, _LOCAL_DEADLINE_S if judge.local else plan.deadline_s)
+    for found in _answers(requests, judge, plan, progress):
+        if found.declined in STANDS_IN:
+            return ask_turns(turns, Lexical(), gate, plan, progress)
         answers.append(found)
-        silent = 0 if found.by_id else silent + 1
-        done += sum(len(request.questions) for request in round_)
-        if progress is not None:
-            progress(done, total)
     indices = {turn_id(turn.index): turn.index for turn in turns}
     return Asked(
         by_index={indices[name]: answer for part in answers for name, answer in part.by_id.items() if name in indices},
@@ -85,6 +83,20 @@ def ask_turns(turns: Sequence[Turn], judge: Judge, gate: Gate, plan: Plan, progr
         cost=sum(part.cost for part in answers),
         latency_ms=round(1_000 * (time.monotonic() - started)),
     )
+
+
+def _answers(requests: Sequence[Request], judge: Judge, plan: Plan, progress: Progress | None) -> Iterator[Answers]:
+    total = sum(len(request.questions) for request in requests)
+    silent = done = 0
+    for round_ in _rounds(requests, plan.at_once) if total else ():
+        if silent == GIVE_UP_AFTER:
+            return
+        found = ask_watched(judge, round_, _LOCAL_DEADLINE_S if judge.local else plan.deadline_s, plan.watch)
+        yield found
+        silent = 0 if found.by_id else silent + 1
+        done += sum(len(request.questions) for request in round_)
+        if progress is not None:
+            progress(done, total)
 
 
 def _rounds(requests: Sequence[Request], size: int) -> Iterator[Sequence[Request]]:

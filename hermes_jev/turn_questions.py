@@ -59,7 +59,7 @@ def fate_question(index: int) -> Question:
 def value_question(index: int, levels: Sequence[str]) -> Question:
     """How much later work depends on it; `levels` from low to high. A level of one's own is described by its name and
     its place."""
-    criteria = {str(place): _situation(level, place, len(levels)) for place, level in enumerate(levels)}
+    criteria = {level: _situation(level, place, len(levels)) for place, level in enumerate(levels)}
     return Question(
         turn_id(index),
         "score",

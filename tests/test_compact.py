@@ -12,12 +12,12 @@ import pytest
 from builders import assistant, call, result, system, user
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from turn_judges import FLAT, Tabled, level
+from turn_judges import FLAT, Tabled, Whole, level
 
 import hermes_jev
 from hermes_jev.compact import CompactOptions, acompact, compact
 from hermes_jev.errors import ConfigError, InputError
-from hermes_jev.judge import Silent
+from hermes_jev.judge import Answer, Silent
 
 SECRET = "ghp_" + "a1B2c3D4" * 5
 
@@ -137,9 +137,7 @@ def test_eight_messages_a_request_one_score_each_with_sentences_for_the_levels()
     assert [len(request.questions) for request in judge.sent] == [8, 8, 4]
     for question in judge.questions:
         assert question.kind == "score"
-        assert list(question.criteria) == ["0", "1", "2", "3", "4"]
-        names = [text.split(":")[0] for text in question.criteria.values()]
-        assert names == ["none", "low", "medium", "high", "critical"]
+        assert list(question.criteria) == ["none", "low", "medium", "high", "critical"]
         assert all(len(text) > 40 for text in question.criteria.values())
     state = judge.sent[0].state
     assert isinstance(state, dict)
@@ -230,6 +228,19 @@ def test_options_that_cannot_be_used_are_refused_by_name(option: str, value: Any
     given = {"target_bytes": 10, option: value}
     with pytest.raises(ConfigError, match=option):
         compact(sized(3), settings={}, **given)
+
+
+@pytest.mark.parametrize(
+    ("answer", "value"),
+    [(Answer(level="high"), 0.75), (Answer(score=2.0), 0.5), (Answer(level="huge"), None), (Answer(), None)],
+)
+def test_an_answer_that_only_names_a_level_or_gives_a_score_is_accepted(answer: Answer, value: float | None) -> None:
+    done = compact(sized(20), Whole(answer), 900, settings={})
+    record = done.receipts[0]
+    if value is None:
+        assert record.reason == "not judged: by recency"
+    else:
+        assert (record.value, record.confidence, record.reason) == (value, None, "value")
 
 
 def test_a_list_that_is_none_is_refused() -> None:

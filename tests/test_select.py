@@ -10,12 +10,12 @@ import pytest
 from builders import assistant, call, result, system, user
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from turn_judges import Tabled, fate
+from turn_judges import Tabled, Whole, fate
 
 import hermes_jev
 from hermes_jev.digest import digest
 from hermes_jev.errors import ConfigError, InputError
-from hermes_jev.judge import Silent
+from hermes_jev.judge import Answer, Silent
 from hermes_jev.select import REQUEST_CHARS, aselect, select
 from hermes_jev.turns import turns_of
 
@@ -150,6 +150,12 @@ def test_when_nobody_answers_every_open_turn_is_summarized(judge: Any) -> None:
 def test_an_answer_that_names_no_fate_is_no_answer() -> None:
     chosen = select(talk(8), Tabled(lambda name: {"perhaps": 1.0} if name == "T0" else fate("drop")), settings={})
     assert (chosen.fates["0"], chosen.fates["1"], chosen.unjudged) == ("summarize", "drop", (0,))
+
+
+@pytest.mark.parametrize(("level", "expected"), [("keep", "keep"), ("summarize", "summarize"), ("drop", "summarize")])
+def test_a_fate_without_probabilities_is_no_drop(level: str, expected: str) -> None:
+    chosen = select(talk(3), Whole(Answer(level=level)), keep_last=0, settings={})
+    assert (set(chosen.fates.values()), chosen.status) == ({expected}, "ok")
 
 
 def test_without_open_turns_nobody_is_asked() -> None:

@@ -101,7 +101,7 @@ def answer(question: Question, value: float) -> Answer | None:
     """A value as the answer to a question about the turn: a score spreads it over the two nearest levels; a choice
     keeps with that probability and drops what is certainly not needed."""
     if question.kind == "score":
-        return Answer(_levels(value, len(question.criteria)))
+        return Answer(_levels(value, tuple(question.criteria)))
     if question.kind == "choice" and set(question.criteria) == {"keep", "summarize", "drop"}:
         gone = (1 - value) ** 3
         return Answer(
@@ -114,11 +114,10 @@ def answer(question: Question, value: float) -> Answer | None:
     return None
 
 
-def _levels(value: float, count: int) -> dict[str, float]:
-    place = value * (count - 1)
-    low = min(int(place), count - 2)
-    share = place - low
-    return {
-        str(level): round(1 - share if level == low else share if level == low + 1 else 0.0, 6)
-        for level in range(count)
-    }
+def _levels(value: float, names: Sequence[str]) -> dict[str, float]:
+    place = value * (len(names) - 1)
+    low = min(int(place), len(names) - 2)
+    share = round(place - low, 6)
+    found = dict.fromkeys(names, 0.0)
+    found[names[low]], found[names[low + 1]] = round(1 - share, 6), share
+    return found

@@ -1,14 +1,12 @@
-"""Numbers of an answer, recomputed from its probabilities: argmax, mean level, and how sure it is."""
+"""A score answer as a value between 0 and 1, and how sure it is."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from .dialects import choice_confidence, expected_score, score_confidence
+from .answers import expected_score, score_confidence
 from .protocol import Answer
-
-__all__ = ["Value", "choice_confidence", "expected_score", "score_confidence", "value_of"]
 
 
 class Value(NamedTuple):
@@ -22,10 +20,15 @@ class Value(NamedTuple):
 
 
 def value_of(answer: Answer, levels: Sequence[str]) -> Value | None:
-    """The expected rank of a score answer over `levels`, from low to high; None when it cannot be reduced."""
-    if not answer.probabilities:
+    """The expected rank of a score answer over `levels`, from low to high; of an answer that only names a level or
+    only gives a score, that one. None when it cannot be reduced."""
+    if answer.probabilities:
+        rank, confidence = expected_score(answer), round(score_confidence(answer), 6)
+    elif answer.score is not None:
+        rank, confidence = answer.score, None
+    elif answer.level in levels:
+        rank, confidence = float(levels.index(answer.level)), None
+    else:
         return None
-    value = expected_score(answer) / (len(levels) - 1)
-    if not 0.0 <= value <= 1.0:
-        return None
-    return Value(round(value, 6), round(score_confidence(answer), 6), "judge", round(value, 6))
+    value = round(rank / (len(levels) - 1), 6)
+    return Value(value, confidence, "judge", value) if 0.0 <= value <= 1.0 else None
