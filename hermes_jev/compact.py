@@ -143,7 +143,8 @@ def compact(
     worth = {index: value.value for index, value in values.items()}
     text = digest_of(dropped, worth, min(wanted.summary_bytes, max(0, left) // DIGEST_SHARE))
     after = _after(messages, kept, dropped, units, text, wanted)
-    records = tuple(_record(turn, protected, fixed, values, kept) for turn in turns)
+    first = {index: group[0] for group in groups for index in group}
+    records = tuple(_record(turn, first[turn.index], protected, fixed, values, kept) for turn in turns)
     stats = {
         **_stats(wanted, turns, after, asked, sum(turns[index].size for index in kept) + _bytes(text)),
         **_fates(records, values, text, left),
@@ -259,7 +260,7 @@ def _after(
 
 
 def _record(
-    turn: Turn, protected: Mapping[int, str], fixed: set[int], values: Mapping[int, Value], kept: set[int]
+    turn: Turn, unit: int, protected: Mapping[int, str], fixed: set[int], values: Mapping[int, Value], kept: set[int]
 ) -> TurnRecord:
     value = values.get(turn.index)
     if turn.index in protected:
@@ -275,6 +276,8 @@ def _record(
         role=turn.role,
         content=turn.content,
         size=turn.size,
+        unit=unit,
+        protected=turn.index in fixed,
         value=value.value if value else None,
         raw=value.raw if value else None,
         confidence=value.confidence if value else None,

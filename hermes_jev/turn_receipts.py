@@ -9,8 +9,9 @@ from pydantic import BaseModel, ConfigDict
 
 
 class TurnRecord(BaseModel):
-    """One message. `content` is the SHA-256 of role, text and calls; `size` is UTF-8 bytes; `raw` is the judge's value
-    in [0, 1] and `value` the one it was ranked by (raised when the judge was unsure)."""
+    """One message. `content` is the SHA-256 of role, text and calls; `size` is UTF-8 bytes; `unit` is the index of the
+    first message it lives or dies with; `raw` is the judge's value in [0, 1] and `value` the one it was ranked by
+    (raised when the judge was unsure)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -18,6 +19,8 @@ class TurnRecord(BaseModel):
     role: str
     content: str
     size: int
+    unit: int
+    protected: bool = False
     value: float | None = None
     raw: float | None = None
     confidence: float | None = None

@@ -9,11 +9,37 @@ from typing import Any, NoReturn
 
 from .. import __version__
 from ..errors import ConfigError, InputError, JevError
-from . import compact, compact_select, config, demo, expand, handoff, prune, restore, score, should_compact
+from . import (
+    compact,
+    compact_select,
+    config,
+    demo,
+    expand,
+    handoff,
+    prune,
+    receipts,
+    replay,
+    restore,
+    score,
+    should_compact,
+)
 from .common import NOTHING, OK, USAGE, complain, drop_output, out
 
-COMMANDS = (prune, compact_select, compact, score, expand, restore, should_compact, handoff, config, demo)
-ALIAS = (compact, score)
+COMMANDS = (
+    prune,
+    compact_select,
+    compact,
+    score,
+    expand,
+    restore,
+    should_compact,
+    receipts,
+    replay,
+    handoff,
+    config,
+    demo,
+)
+ALIAS = (compact, score, receipts)
 """One module a command, in the order of `jev --help`; each has `add(commands)`."""
 
 
