@@ -77,10 +77,7 @@ class Replayed:
 def decide_again(receipt: Receipt, threshold: float) -> Replayed:
     """A pass with `threshold` on both questions. Only what the judge's scores decided is decided again; a cut that was
     not made then is estimated to leave what such cuts left in this receipt."""
-    left = {
-        action: median([d.chars_after for d in receipt.decisions if d.action == action and d.pointer] or [usual])
-        for action, usual in (("truncate", _SHORTENED), ("remove", _REMOVED))
-    }
+    left = left_by(receipt)
     fates: list[str] = []
     size = changed = missing = estimated = 0
     for decision in receipt.decisions:
@@ -92,7 +89,7 @@ def decide_again(receipt: Receipt, threshold: float) -> Replayed:
         elif fate == "keep":
             size += decision.chars_before
         else:
-            size += min(decision.chars_before, round(left[fate]))
+            size += min(decision.chars_before, left[fate])
             estimated += 1
         fates.append(fate)
     whole = receipt.chars_before - sum(decision.chars_before for decision in receipt.decisions)
@@ -106,6 +103,14 @@ def decide_again(receipt: Receipt, threshold: float) -> Replayed:
         missing=missing,
         estimated=estimated,
     )
+
+
+def left_by(receipt: Receipt) -> dict[str, int]:
+    """Characters that a cut leaves, by action: what such cuts left in this receipt, else what they usually leave."""
+    return {
+        action: round(median([d.chars_after for d in receipt.decisions if d.action == action and d.pointer] or [usual]))
+        for action, usual in (("truncate", _SHORTENED), ("remove", _REMOVED))
+    }
 
 
 def _fate(decision: DecisionRecord, threshold: float) -> str:
