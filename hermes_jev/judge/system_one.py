@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import asyncio
 import random
+import ssl
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import lru_cache
 
 import httpx
 from pydantic import SecretStr
@@ -149,9 +151,16 @@ class SystemOne:
             timeout=timeout,
             limits=httpx.Limits(max_connections=self.concurrency),
             transport=self.transport,
+            verify=_certificates(),
             follow_redirects=False,  # a redirect would carry the key and the transcript to another host
             trust_env=False,
         )
+
+
+@lru_cache(maxsize=1)
+def _certificates() -> ssl.SSLContext:
+    """Read once a process: that takes longer than all else a client does before its first request."""
+    return httpx.create_ssl_context(trust_env=False)
 
 
 def estimated_tokens(content: bytes) -> int:
