@@ -78,3 +78,14 @@ def inside(entry: Mapping[str, Any], environment: Mapping[str, str]) -> Resolved
 def from_environment(environment: Mapping[str, str]) -> Settings:
     """The settings of a library call without any. Raises ConfigError."""
     return outside(environment).settings
+
+
+def chosen_settings(given: Settings | Mapping[str, Any] | None, environment: Mapping[str, str]) -> Settings:
+    """What a library call was given: settings, a mapping of names, or None: the environment's. Raises ConfigError."""
+    if isinstance(given, Settings):
+        return given
+    if given is None:
+        return from_environment(environment)
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"settings: a Settings or a mapping is needed, not {type(given).__name__}")
+    return resolve([Source("settings", given)], strict=True).settings

@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from .cutting import check, cut
-from .effective import from_environment
-from .errors import ConfigError, InputError
+from .effective import chosen_settings
+from .errors import InputError
 from .goal import actions_of, goal_of
 from .inputs import require_messages
 from .job import Job, Pruned
@@ -26,7 +26,7 @@ from .policy import Cuts, Known, Pressure, decide
 from .receipts import Outcome
 from .record import Recorder
 from .regret import earlier_verdicts, record_cuts, record_repeats, tallies
-from .settings import Settings, Source, resolve
+from .settings import Settings
 from .store import Store
 from .stores import open_store
 from .survey import Survey, survey
@@ -51,7 +51,7 @@ def prune(
     Raises ConfigError for settings and InputError for a list that is not made of messages; a failing judge or store
     never raises.
     """
-    chosen = _settings(settings)
+    chosen = chosen_settings(settings, os.environ)
     require_messages(messages)
     if context_length is not None and (not isinstance(context_length, int) or context_length < 1):
         raise InputError("context_length: a whole number of tokens is needed, at least 1")
@@ -75,16 +75,6 @@ async def aprune(
 ) -> Pruned:
     """`prune` for a running event loop, which stays free meanwhile."""
     return await asyncio.to_thread(prune, messages, judge, store, settings, task, context_length)
-
-
-def _settings(given: Settings | Mapping[str, Any] | None) -> Settings:
-    if isinstance(given, Settings):
-        return given
-    if given is None:
-        return from_environment(os.environ)
-    if not isinstance(given, Mapping):
-        raise ConfigError(f"settings: a Settings or a mapping is needed, not {type(given).__name__}")
-    return resolve([Source("settings", given)], strict=True).settings
 
 
 def run(messages: list[Any], job: Job) -> Pruned:

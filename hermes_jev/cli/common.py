@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,9 +38,20 @@ def add_command(commands: Commands, name: str, summary: str, example: str, run: 
     return command
 
 
-def file_argument(command: Any) -> None:
-    """The transcript to read."""
-    command.add_argument("file", metavar="FILE", help="a transcript; - is stdin")
+def file_argument(command: Any, default: str | None = None) -> None:
+    """The transcript to read; with a default it may be left out."""
+    more: dict[str, Any] = {"nargs": "?", "default": default} if default else {}
+    command.add_argument("file", metavar="FILE", help="a transcript; - is stdin", **more)
+
+
+def judge_argument(command: Any) -> None:
+    """Who judges."""
+    command.add_argument("--judge", choices=("auto", "jev", "lexical"), default="auto", help="who decides")
+
+
+def strict_argument(command: Any) -> None:
+    """Whether a judge that failed is a failure of the command."""
+    command.add_argument("--strict", action="store_true", help="exit with 3 when the judge failed")
 
 
 def store_argument(command: Any) -> None:
@@ -54,12 +66,21 @@ def store_argument(command: Any) -> None:
 
 def tokens(text: str) -> int:
     """An argument type: a whole number of tokens."""
+    return _counted(text, "a whole number of tokens")
+
+
+def whole_number(text: str) -> int:
+    """An argument type: a whole number from 0 on."""
+    return _counted(text, "a whole number from 0 on")
+
+
+def _counted(text: str, what: str) -> int:
     try:
         value = int(text.replace("_", "").replace(",", ""))
     except ValueError:
         value = -1
     if value < 0:
-        raise argparse.ArgumentTypeError(f"a whole number of tokens is needed, not {text[:40]!r}")
+        raise argparse.ArgumentTypeError(f"{what} is needed, not {text[:40]!r}")
     return value
 
 
@@ -106,6 +127,21 @@ def progress(items: Sequence[T], what: str) -> Iterator[T]:
     yield from track(items, description=what, console=Console(stderr=True), transient=True)
 
 
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A function for (done, of) that draws a bar on stderr; None when that is no terminal."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield None
+        return
+    # Only a terminal needs it.
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
 def require_window(tokens: int | None) -> None:
     """Raises InputError for a window of no tokens."""
     if tokens == 0:
@@ -123,6 +159,27 @@ def read(name: str) -> Document:
     except OSError as error:
         raise InputError(f"{name}: cannot be read: {error.strerror}") from None
     return read_document(data, name)
+
+
+def only_conversation(name: str) -> list[Any]:
+    """The messages of a document that holds one conversation. Raises InputError when it holds several."""
+    document = read(name)
+    if len(document.parts) != 1:
+        raise InputError(f"{name}: it holds {len(document.parts)} sessions; one is needed")
+    return document.parts[0]
+
+
+def write_file(name: str, text: str) -> None:
+    """Write a file whole or not at all. Raises InputError that says why it cannot be written."""
+    file = Path(name)
+    beside = file.with_name(f".{file.name}.{os.getpid()}.part")
+    try:
+        beside.write_bytes(text.encode("utf-8", "surrogatepass"))
+        beside.replace(file)
+    except OSError as error:
+        raise InputError(f"{name}: cannot be written: {error.strerror}") from None
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def out(text: str) -> None:

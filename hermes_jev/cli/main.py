@@ -5,20 +5,53 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from .. import __version__
 from ..errors import ConfigError, InputError, JevError
-from . import config, demo, eval, expand, prune, restore, should_compact, store
+from . import (
+    compact,
+    compact_select,
+    config,
+    demo,
+    eval,
+    expand,
+    handoff,
+    prune,
+    receipts,
+    replay,
+    report,
+    restore,
+    score,
+    should_compact,
+    store,
+)
 from .common import NOTHING, OK, USAGE, complain, drop_output, out
 
-COMMANDS = (prune, restore, expand, should_compact, store, eval, config, demo)
+COMMANDS = (
+    prune,
+    compact_select,
+    compact,
+    score,
+    expand,
+    restore,
+    should_compact,
+    receipts,
+    replay,
+    report,
+    store,
+    eval,
+    handoff,
+    config,
+    demo,
+)
+ALIAS = (compact, score, receipts)
 """One module a command, in the order of `jev --help`; each has `add(commands)`."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, parser: argparse.ArgumentParser | None = None) -> int:
     """Run one command; returns the exit code."""
-    parser = build_parser()
+    parser = parser or build_parser()
     arguments = parser.parse_args(argv)
     try:
         code: int = arguments.run(arguments)
@@ -38,15 +71,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+def compact_main(argv: Sequence[str] | None = None) -> int:
+    """`jev-compact`: the commands about a byte budget under the name of their own tool."""
+    return main(argv, build_parser("jev-compact", ALIAS))
+
+
+def build_parser(name: str = "jev", modules: Sequence[Any] = COMMANDS) -> argparse.ArgumentParser:
+    """The whole command line, or a part of it under another name."""
     parser = argparse.ArgumentParser(
-        prog="jev",
+        prog=name,
         description="Shorten old tool output in agent transcripts, keep every word, bring every byte back.",
     )
-    parser.add_argument("--version", action="version", version=f"jev {__version__}")
+    parser.add_argument("--version", action="version", version=f"{name} {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in COMMANDS:
+    for command in modules:
         command.add(commands)
     return parser
 

@@ -13,6 +13,7 @@ from .common import (
     Commands,
     add_command,
     file_argument,
+    judge_argument,
     out,
     progress,
     read,
@@ -21,6 +22,7 @@ from .common import (
     set_argument,
     settings_from,
     store_argument,
+    strict_argument,
     tokens,
 )
 
@@ -36,7 +38,7 @@ def add(commands: Commands) -> None:
     )
     file_argument(command)
     store_argument(command)
-    command.add_argument("--judge", choices=("auto", "jev", "lexical"), default="auto", help="who decides")
+    judge_argument(command)
     command.add_argument("--task", help="what the work is about; goes before the newest request")
     command.add_argument(
         "--context-length",
@@ -46,7 +48,7 @@ def add(commands: Commands) -> None:
     )
     set_argument(command)
     command.add_argument("--stats", choices=("text", "json"), default="text", help="the summary on stderr")
-    command.add_argument("--strict", action="store_true", help="exit with 3 when the judge failed")
+    strict_argument(command)
 
 
 def _run_prune(arguments: Any) -> int:

@@ -2,8 +2,9 @@
 
 It reads the subjects whole and in this process, asks nobody and costs nothing. Its probabilities are meant as such:
 fitted on labelled transcripts, with nothing added or capped. On sessions outside the fit its highest tenth came true
-as often as it said, and the middle more often than it said (`benchmarks/fit_lexical.py` prints both). It answers only
-nouls about subjects it was given; every other question stays without an answer.
+as often as it said, and the middle more often than it said (`benchmarks/fit_lexical.py` prints both). It answers
+nouls about subjects it was given and questions about turns it was given (`lexical_turns.py`); every other question
+stays without an answer.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from . import lexical_weights
+from . import lexical_turns, lexical_weights
 from .lexical_features import FEATURES, Call, call_of, query_of, rows
 from .protocol import Answer, Answers, Question, Request, Subject
 
@@ -58,7 +59,7 @@ class Lexical:
         except TimeoutError:
             return self._answers({}, started, ("transient",))
         verdicts = dict(zip(subjects, verdicts_of(calls, *_task(requests)), strict=True))
-        return self._answers(_by_id(requests, verdicts), started)
+        return self._answers({**_by_id(requests, verdicts), **_about_turns(requests)}, started)
 
     def _answers(self, by_id: Mapping[str, Answer], started: float, errors: tuple[str, ...] = ()) -> Answers:
         return Answers(
@@ -112,6 +113,19 @@ def _by_id(requests: Sequence[Request], verdicts: Mapping[Subject, Verdict]) -> 
                 yes = verdict.call if question.id.endswith("_call") else verdict.output
                 answers[question.id] = Answer({"true": yes})
     return answers
+
+
+def _about_turns(requests: Sequence[Request]) -> dict[str, Answer]:
+    """Answers to the questions about turns, where the turn itself was given."""
+    spoken = sorted({turn.question: turn for r in requests for turn in r.turns}.values(), key=lambda turn: -turn.age)
+    found = dict(zip((turn.question for turn in spoken), lexical_turns.values(spoken, _task(requests)[0]), strict=True))
+    answers = {
+        question.id: lexical_turns.answer(question, found[question.id])
+        for request in requests
+        for question in request.questions
+        if question.id in found
+    }
+    return {name: answer for name, answer in answers.items() if answer is not None}
 
 
 def _ordinal(question: Question) -> int:

@@ -67,11 +67,22 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
+class Spoken:
+    """One message as an embedded judge sees it: whole, local, never sent. `question` is the id of the question about
+    it, `age` counts the messages after it."""
+
+    question: str
+    role: str
+    text: str
+    age: int
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One round trip: a state and the questions about it.
 
     `goal` and `actions` (newest last) are the local, unredacted forms of what the state says of the task.
-    `question_ids` of subjects are `t<ordinal>_call` and `t<ordinal>_output`.
+    `question_ids` of subjects are `t<ordinal>_call` and `t<ordinal>_output`; `turns` name theirs.
     """
 
     state: Mapping[str, Any] | str
@@ -79,6 +90,7 @@ class Request:
     goal: str = field(default="", repr=False)
     actions: tuple[str, ...] = field(default=(), repr=False)
     subjects: tuple[Subject, ...] = field(default=(), repr=False)
+    turns: tuple[Spoken, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
