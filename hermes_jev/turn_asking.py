@@ -30,8 +30,8 @@ Progress = Callable[[int, int], None]
 class Plan:
     """How turns are put to the judge. `head` and `tail` are characters of a long turn; `most` turns and `characters`
     (JSON) limit a request; `at_once` requests go out in a round of `deadline_s` seconds. `secrets_stay` keeps back
-    every turn in which a secret was found, instead of masking it. `watch` remembers how services do. Unless `egress` is "redacted" no text may
-    leave, and a turn is nothing but text: then the lexical judge answers."""
+    every turn in which a secret was found, instead of masking it. `watch` remembers how services do. Unless `egress` is
+    "redacted" no text may leave, and a turn is nothing but text: then the lexical judge answers."""
 
     question: Callable[[int], Question]
     context: str
