@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from store_child import item
 
-from hermes_jev.lineage import goes_on, seen
+from hermes_jev.kinship import goes_on, seen
 from hermes_jev.settings import Settings
 from hermes_jev.store import Store
 from hermes_jev.upkeep import DAY_S, standing, tend, tend_daily
