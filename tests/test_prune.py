@@ -539,12 +539,16 @@ def test_without_a_store_every_result_stays_whole(tmp_path: Path) -> None:
     assert any(problem.startswith("receipt not saved") for problem in pruned.receipt.problems)
 
 
-def test_a_damaged_store_leaves_every_result_whole(store: Store) -> None:
+def test_a_damaged_store_is_set_aside_and_the_pass_goes_on(store: Store) -> None:
     prune(session(5), store=store)
     store.path.write_bytes(b"garbage " * 5_000)
     messages = session(5)
 
-    assert prune(messages, store=store).messages is messages
+    pruned = prune(messages, store=store)
+
+    assert pruned.messages != messages
+    assert hermes_jev.restore(pruned.messages, store) == messages
+    assert len(store.aside()) == 1
 
 
 # --- the call -----------------------------------------------------------------------------------------------------
