@@ -39,7 +39,6 @@ from hermes_jev.judge import Answers, Request
 from hermes_jev.notice import read
 from hermes_jev.policy import Cuts, Decision, Known, Verdict, rank_order, ranked
 from hermes_jev.prune import run
-from hermes_jev.restore import restore
 from hermes_jev.store import Keep, Kept, Store
 from hermes_jev.transcript import Transcript
 
@@ -542,14 +541,16 @@ def test_without_a_store_every_result_stays_whole(tmp_path: Path) -> None:
     assert any(problem.startswith("receipt not saved") for problem in pruned.receipt.problems)
 
 
-def test_a_damaged_store_is_set_aside_and_every_cut_comes_back(store: Store) -> None:
+def test_a_damaged_store_is_set_aside_and_the_pass_goes_on(store: Store) -> None:
     prune(session(5), store=store)
     store.path.write_bytes(b"garbage " * 5_000)
     messages = session(5)
 
     pruned = prune(messages, store=store)
+
     assert pruned.messages != messages
-    assert restore(pruned.messages, store) == messages
+    assert hermes_jev.restore(pruned.messages, store) == messages
+    assert len(store.aside()) == 1
 
 
 # --- the call -----------------------------------------------------------------------------------------------------

@@ -110,6 +110,15 @@ def test_a_garbled_schema(store: Store, said: Said, table: bytes) -> None:
     assert holds_up(store, stored(store, 2)) == 2
 
 
+@pytest.mark.parametrize("statement", ["DROP TABLE meta", "UPDATE meta SET key = CAST(key || x'ff' AS TEXT)"])
+def test_a_store_whose_record_is_lost(store: Store, said: Said, statement: str) -> None:
+    pairs = stored(store, 3)
+    with closing(sqlite3.connect(store.path)) as connection, connection:
+        connection.execute(statement)
+    assert holds_up(store, pairs) == 3, "the originals themselves were sound"
+    assert len(said) == 1
+
+
 @pytest.mark.parametrize("part", [0.001, 0.1, 0.5, 0.9])
 def test_a_truncated_file(store: Store, said: Said, part: float) -> None:
     pairs = stored(store, 12)
@@ -247,8 +256,9 @@ def test_a_file_of_something_else(store: Store, said: Said) -> None:
     text = "notes of the user\n" * 500
     store.path.write_text(text)
     assert len(store.check()) == 1
-    with pytest.raises(NotStored):
+    with pytest.raises(StoreError, match="damaged or no store") as caught:
         store.get("r-aaaaaaaaaa", None)
+    assert not isinstance(caught.value, NotStored), "what is asked for may have been in it"
     (one,) = store.keep("s", [item("a", 0)])
     assert isinstance(one, Kept)
     assert aside_of(store) == text.encode()

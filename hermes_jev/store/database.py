@@ -2,7 +2,7 @@
 
 No handle outlives a call, so whoever holds a `Database` can be copied, pickled, forked and used by any thread. Writers
 take the write lock at once and wait for each other; readers see one unchanging state. Whoever owns the file is told of
-damage, so that it can be set aside; then an operation that has not begun goes on with what stands there instead.
+damage, so that it can be set aside; a writer that has not begun goes on with what stands there instead.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from ..errors import StoreError
-from .faults import Damaged, Unavailable, Unreadable, faults, primary_code
+from .faults import Damaged, Unavailable, faults, primary_code
 from .migrations import MIGRATIONS, Step, applied, migrate
 
 T = TypeVar("T")
-_Opened = TypeVar("_Opened", sqlite3.Connection, sqlite3.Connection | None)
 
 PATIENCE_S = 3.0
 """How long an operation waits for another process that holds the lock, in seconds."""
@@ -68,7 +67,7 @@ class Database:
         Creates nothing. Raises StoreError in place of any fault of the file.
         """
         with self._watched(), ExitStack() as stack:
-            connection = self._opened(self._open_to_read)
+            connection = self._open_to_read()
             if connection is not None:
                 stack.enter_context(closing(connection))
                 connection.execute("BEGIN")
@@ -80,7 +79,7 @@ class Database:
 
         Creates folder and file (for this user only) at need. Raises StoreError in place of any fault of the file.
         """
-        with self._watched(), closing(self._opened(self._open_to_write)) as connection:
+        with self._watched(), closing(self._open_or_begin()) as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -92,7 +91,7 @@ class Database:
     @contextmanager
     def tending(self) -> Iterator[sqlite3.Connection]:
         """Give a connection outside any transaction, for what SQLite does to a whole file. Raises StoreError."""
-        with self._watched(), closing(self._opened(self._open_to_write)) as connection:
+        with self._watched(), closing(self._open_or_begin()) as connection:
             yield connection
 
     @contextmanager
@@ -110,16 +109,16 @@ class Database:
                 self.damaged(before)
             raise
 
-    def _opened(self, opening: Callable[[], _Opened]) -> _Opened:
-        """Open the file; when it is damaged, what its owner puts in its place."""
+    def _open_or_begin(self) -> sqlite3.Connection:
+        """Open the file to write; when it is damaged, what its owner lets stand in its place."""
         before = file_id(self.path)
         try:
             with faults(self.path.name):
-                return opening()
-        except (Damaged, Unreadable) as error:
+                return self._open_to_write()
+        except Damaged as error:
             if self.damaged is None or not self.damaged(before):
                 raise _Reported(str(error)) from error
-        return opening()
+        return self._open_to_write()
 
     def _open_to_write(self) -> sqlite3.Connection:
         make_private_folder(self.path.parent)

@@ -109,10 +109,12 @@ def applied(connection: sqlite3.Connection) -> frozenset[str]:
         raise StoreError("the file under the store's name is not a store of hermes_jev; move it away")
     # As a range and not by LIKE, which would look through all keys.
     query = "SELECT substr(key, ?) FROM meta WHERE key >= ? AND key < ?"
+    bounds = (_RECORD, _RECORD[:-1] + chr(ord(_RECORD[-1]) + 1))
     try:
-        rows = connection.execute(query, (len(_RECORD) + 1, _RECORD, _RECORD[:-1] + chr(ord(_RECORD[-1]) + 1)))
+        # All at once: a row that cannot be read would keep the statement open, and with it the file.
+        rows = connection.execute(query, (len(_RECORD) + 1, *bounds)).fetchall()
     except sqlite3.OperationalError as error:
-        if primary_code(error) == sqlite3.SQLITE_ERROR:
+        if primary_code(error) in (0, sqlite3.SQLITE_ERROR):  # a key that is no text, or no such table
             raise Damaged("the store has lost its tables") from error
         raise
     return frozenset(name for (name,) in rows)

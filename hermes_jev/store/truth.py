@@ -10,6 +10,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -105,11 +106,20 @@ class Store:
         return True
 
     def _twice(self, read: Callable[[], T]) -> T:
-        """Read, and once more if the file was found damaged: by then another one stands there."""
+        """Read, and once more if the file was found damaged: by then what was saved of it stands in another one.
+
+        Where nothing of what was asked for was saved, it is the damage that is told, not that nothing is stored.
+        """
         try:
             return read()
-        except Damaged:
-            return read()
+        except Damaged as damage:
+            try:
+                saved = read()
+            except NotStored:
+                raise damage from None
+            if not saved:
+                raise
+            return saved
 
     # Originals
 
@@ -345,7 +355,7 @@ class Store:
         deleted; so is the full text, which is made anew from what is left. Raises StoreError, also when only the
         overwriting failed.
         """
-        with self._database().reading():
+        with suppress(Damaged), self._database().reading():
             pass  # a damaged file is set aside first
         if not self.path.exists() and not self.aside():
             return Purged()
