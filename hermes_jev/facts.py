@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -35,16 +35,12 @@ FEATURES = (
     "goal",  # root of the share of the task that the line names
     "recent",  # root of the share of the last actions that the line names
     "path",  # a fresh path
-    "number",  # a fresh number, date or id that starts with a digit
     "defines",  # a definition
-    "imports",  # an import
-    "record",  # a name and its value
     "early",  # 1 at the top, falling with the line's place
     "repeats",  # ln(lines of the result that differ in digits only)
-    "prose",  # eight blanks or more
 )
 
-_ORDER: tuple[Signal, ...] = ("exit status", "failed test", "error", "cause")
+_ORDER: tuple[Signal, ...] = ("failed test", "error", "cause")
 
 _NUMBERED = r"^\W*(?:\d+\W+)?"
 _DEFINES = re.compile(
@@ -54,8 +50,6 @@ _DEFINES = re.compile(
     r"|message|service|rpc|macro_rules!|define|const) +[\w$(*]"
     r"|[A-Z][A-Z0-9_]{3,} *=[^=]|(?:[a-z]+ )*\w+\([^()\n]{0,120}\)[^(){}\n]{0,60}\{ *$)"
 )
-_IMPORTS = re.compile(_NUMBERED + r"(?:import|from|#include|require|use|using|package|export [*{])(?:\b|\s)")
-_RECORD = re.compile(_NUMBERED + r"[\w. -]{2,40}[\"']?\s*[:=]\s*\S")
 _NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
 
 # Text in these words is the host's, the user's or ours wherever it stands; quoted out of its place it could be taken
@@ -91,27 +85,32 @@ class Facts:
 
 
 class Weighed(NamedTuple):
-    """The lines of a result that may stay: those that report how something ended, in the order in which they are
-    shown, each with what makes it distinct; the others with probability and reason, the best per character first."""
+    """The lines of a result that may stay: the first of each distinct report of how something ended, in the order in
+    which they are chosen; and the others with probability and reason, the best per character first."""
 
-    reports: Sequence[tuple[Line, Signal, str]]
+    reports: Sequence[tuple[Line, Signal]]
     others: Sequence[tuple[Line, float, str]]
 
 
 def weigh(exchange: Exchange, scene: Scene) -> Weighed:
     """Score the lines of one result. Linear in its size, sorting aside."""
     lines = [line for line in scene.lines_of(exchange) if not _RESERVED.search(line.text)]
-    return Weighed(_reports(unwrap(exchange.text).payload, lines), _scored(lines, exchange.result_at or 0, scene))
+    signals = {
+        line: signal
+        for line in _hinted(unwrap(exchange.text).payload, lines)
+        if (signal := signal_of(line.text)) is not None
+    }
+    # A second report of the same is worth nothing, whatever else stands in it.
+    others = [scored for scored in _scored(lines, exchange.result_at or 0, scene) if scored[0] not in signals]
+    return Weighed(_reports(signals), others)
 
 
 def pick(payload: str, weighed: Weighed, start: int, room: int) -> tuple[Fact, ...]:
     """The facts of a result, in order: ranges of its payload from `start` on that take at most `room` characters, gaps
     counted; a line that `start` falls into counts from there."""
     chosen = _Chosen(start, room)
-    told = {report(line, signal) for line in payload[:start].splitlines()[:-1] if (signal := signal_of(line))}
-    for line, signal, form in weighed.reports:
-        if form not in told:
-            chosen.add(line, 1.0, signal)
+    for line, signal in weighed.reports:
+        chosen.add(line, 1.0, signal)
     chosen.limit = min(room, max(chosen.taken, int(GROWTH * len(payload))))
     for line, probability, why in weighed.others:
         if chosen.limit - chosen.taken < _LEAST_ROOM:
@@ -143,25 +142,24 @@ class _Chosen:
         return tuple(sorted(self._facts))
 
 
-def _reports(payload: str, lines: Sequence[Line]) -> list[tuple[Line, Signal, str]]:
-    """One line for each distinct report, one of each kind before a second of any; within that the exit status, the
-    last there is, then failed tests, errors and causes."""
-    found: dict[Signal, list[tuple[Line, Signal, str]]] = {name: [] for name in _ORDER}
+def _reports(signals: Mapping[Line, Signal]) -> list[tuple[Line, Signal]]:
+    """One line for each distinct report, one of each kind before a second of any; among those the exit status, the last
+    there is, then failed tests, errors and causes."""
+    exits = [line for line, signal in signals.items() if signal == "exit status"]
     kinds: set[str] = set()
     told: set[str] = set()
-    again: list[tuple[Line, Signal, str]] = []
-    for line in _hinted(payload, lines):
-        signal = signal_of(line.text)
-        if signal is None or (form := report(line.text, signal)) in told:
+    first: list[tuple[Line, Signal]] = []
+    again: list[tuple[Line, Signal]] = []
+    for line, signal in signals.items():
+        form = report(line.text, signal)
+        if signal == "exit status" or form in told:
             continue
         told.add(form)
         kind = form if signal == "failed test" else template(line.text)
-        (again if kind in kinds else found[signal]).append((line, signal, form))
+        (again if kind in kinds else first).append((line, signal))
         kinds.add(kind)
-    exits = [*found["exit status"], *(item for item in again if item[1] == "exit status")]
-    first = [max(exits, key=lambda item: item[0].start)] if exits else []
-    others = [item for name in _ORDER[1:] for item in found[name]]
-    return [*first, *others, *(item for item in again if item[1] != "exit status")]
+    first.sort(key=lambda item: _ORDER.index(item[1]))
+    return [*((line, "exit status") for line in exits[-1:]), *first, *again]
 
 
 def _hinted(payload: str, lines: Sequence[Line]) -> Iterator[Line]:
@@ -193,20 +191,19 @@ def _scored(lines: Sequence[Line], result_at: int, scene: Scene) -> list[tuple[L
 
 def rows(lines: Sequence[Line], result_at: int, scene: Scene) -> list[tuple[float, ...] | None]:
     """The numbers of `FEATURES` for each line of one result; None for a line that names nothing and defines nothing."""
-    forms = [line.text.translate(_NO_DIGITS) for line in lines]
-    often = Counter(forms)
     said, holders = scene.said, scene.holders
     out: list[tuple[float, ...] | None] = []
-    for number, line in enumerate(lines):
-        text, marks = line.text, line.marks
-        defines = _DEFINES.match(text) is not None
-        if not marks and not line.terms and not defines:
+    telling = [bool(line.marks or line.terms) or _DEFINES.match(line.text) is not None for line in lines]
+    forms = [line.text.translate(_NO_DIGITS) if tells else "" for line, tells in zip(lines, telling, strict=True)]
+    often = Counter(forms)
+    for number, (line, form, tells) in enumerate(zip(lines, forms, telling, strict=True)):
+        if not tells:
             out.append(None)
             continue
+        marks, size = line.marks, len(line.text)
         fresh = [mark for mark in marks if mark not in said]
         only = sum([holders[mark] == 1 for mark in fresh])
         reused = sum([said.get(mark, -1) > result_at for mark in marks]) if len(fresh) < len(marks) else 0
-        size = len(text)
         out.append(
             (
                 math.log(max(4, size) / 50),
@@ -216,14 +213,10 @@ def rows(lines: Sequence[Line], result_at: int, scene: Scene) -> list[tuple[floa
                 math.log1p(reused),
                 _share(line.terms, scene.goal),
                 _share(line.terms, scene.recent),
-                float(any("/" in mark for mark in fresh)),
-                float(any(mark[0].isdigit() for mark in fresh)),
-                float(defines),
-                float(_IMPORTS.match(text) is not None),
-                float(_RECORD.match(text) is not None),
+                float(any(["/" in mark for mark in fresh])),
+                float(_DEFINES.match(line.text) is not None),
                 1 / (1 + number / 10),
-                math.log(often[forms[number]]),
-                float(text.count(" ") >= 8),
+                math.log(often[form]),
             )
         )
     return out

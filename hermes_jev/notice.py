@@ -21,7 +21,7 @@ _WITHOUT = " Without that tool only a new call shows them.]"
 _LINE = re.compile(
     r"\[hermes_jev: this call (?:ran|failed(?: \([a-z ]+: -?\d+\))?)"
     r"(?: and returned (?P<size>[\d,]+) characters; the first (?P<above>\d+)(?: and (?P<more>\d+) more)? are above, all"
-    r" are stored|; its (?P<removed>[\d,]+) characters are stored(?:, (?P<shown>\d+) are above)?)"
+    r" are stored|; its (?P<removed>[\d,]+) characters are stored(?:, (?P<shown>\d+) shown)?)"
     r': expand\(id="(?P<id>r-[a-z2-7]+)"\)(?:\.' + re.escape(_WITHOUT) + r"|\])"
 )
 
@@ -29,7 +29,7 @@ _LINE = re.compile(
 GAP = "\n…\n"
 """Stands where text was left out before a picked piece."""
 
-NUMBER_CHARS = 20
+_NAMED_CHARS = 20
 """Characters by which saying how much was picked lengthens a notice, at most."""
 
 
@@ -68,7 +68,7 @@ def removed(exchange: Exchange, pointer: str, picked: Sequence[Fact] = ()) -> st
     one line."""
     wrapped = unwrap(exchange.text)
     block, shown = _pieces(wrapped.payload, 0, picked)
-    stored = f"its {exchange.size:,} characters are stored{f', {shown} are above' if shown else ''}"
+    stored = f"its {exchange.size:,} characters are stored{f', {shown} shown' if shown else ''}"
     line = _line(f"[hermes_jev: this call {_ended(exchange)}; {stored}: ", pointer)
     if shown:
         # A mark that starts the text needs no line end before it.
@@ -76,6 +76,14 @@ def removed(exchange: Exchange, pointer: str, picked: Sequence[Fact] = ()) -> st
         return f"{wrapped.head}{block}{wrapped.tail}{wrapped.user_words}\n{line}"
     words = wrapped.user_words.lstrip("\n")
     return f"{words}\n{line}" if words else line
+
+
+def spare(exchange: Exchange, left: str, longest: int) -> int:
+    """Characters that facts may take beside `left`, which was made without any, so that all is `longest` at most. Facts
+    of a removed result need the host's wrapper around them too."""
+    wrapped = unwrap(exchange.text)
+    whole = len(wrapped.head) + len(wrapped.tail) + len(wrapped.user_words)
+    return longest - max(len(left), whole + len(left.rpartition("\n")[2]) + 1) - _NAMED_CHARS
 
 
 def _pieces(payload: str, at: int, picked: Sequence[Fact]) -> tuple[str, int]:

@@ -210,8 +210,7 @@ class Cuts:
         left = self._text(exchange, excerpt_chars, pointer, ())
         if self._facts is None:
             return left
-        longest = min(self._settings.pin_max_chars, exchange.size - CLEARLY_SHORTER)
-        room = longest - len(left) - notice.NUMBER_CHARS
+        room = notice.spare(exchange, left, min(self._settings.pin_max_chars, exchange.size - CLEARLY_SHORTER))
         return self._text(exchange, excerpt_chars, pointer, self._facts.of(exchange, excerpt_chars, room))
 
     def _text(self, exchange: Exchange, excerpt_chars: int, pointer: str, picked: Sequence[notice.Fact]) -> str:

@@ -35,8 +35,8 @@ class Scene:
 
     Large results are those that size and age would let go. `said` maps the marks of everything else (words, arguments,
     other results) to the position of the last message that uses them, `holders` counts the large results that hold a
-    mark. `goal` and `recent` weigh the terms of the task and of the last actions by how rare they are in the large
-    results, so that each adds up to 1. `lines` holds the lines of each large result, by ordinal.
+    mark. `goal` and `recent` weigh the terms of the task and of the last actions by how few lines of the large
+    results have them, so that each adds up to 1. `lines` holds the lines of each large result, by ordinal.
     """
 
     said: Mapping[str, int]
@@ -58,12 +58,14 @@ class Scene:
         holding: Counter[str] = Counter()
         for own in lines.values():
             holders.update({mark for line in own for mark in line.marks})
-            holding.update({term for line in own for term in line.terms})
+            for line in own:
+                holding.update(line.terms)
+        count = sum(map(len, lines.values()))
         return cls(
             said=_said(transcript, {exchange.result_at for exchange in large}, vocabulary),
             holders=holders,
-            goal=_rare(goal, holding, len(large)),
-            recent=_rare(recent, holding, len(large)),
+            goal=_rare(goal, holding, count),
+            recent=_rare(recent, holding, count),
             lines=lines,
             vocabulary=vocabulary,
         )
@@ -101,10 +103,6 @@ def _said(transcript: Transcript, cut: set[int | None], vocabulary: Vocabulary) 
 
 
 def _rare(terms: Iterable[str], holding: Mapping[str, int], count: int) -> dict[str, float]:
-    weights = {
-        term: math.log1p((count - held + 0.5) / (held + 0.5))
-        for term in sorted(terms)
-        if (held := holding.get(term, 0))
-    }
+    weights = {term: math.log1p(count / held) for term in sorted(terms) if (held := holding.get(term, 0))}
     total = sum(weights.values())
     return {term: weight / total for term, weight in weights.items()} if total else {}

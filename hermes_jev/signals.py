@@ -11,9 +11,11 @@ from typing import Literal
 
 Signal = Literal["error", "cause", "failed test", "exit status"]
 
+# A line number, a date and time, a level in brackets, a program: what may stand before the words.
 _LEAD = (
-    r"^[^\w\n]{0,6}(?:\d{1,6}(?:\t|→|: ?))?"
-    r"(?:\[?\d{4}-\d\d-\d\d[T ][\d:.,Z+-]+\]?\s+)?(?:\[[^\]\n]{1,40}\]\s*)?(?:[\w.-]{1,30}(?:\[\d+\])?:\s)?"
+    r"[^\w\n]{0,6}(?:\d{1,6}(?:\t|→|:[ ]?))?(?:[A-Z][a-z]{2}\s+\d+\s)?"
+    r"(?:\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d[\d:.,Z+-]*\]?\s+)?(?:\[[^\]\n]{1,40}\]\s*)?"
+    r"(?:[\w.-]{1,30}(?:\[\d+\])?:\s)?"
 )
 _ERROR = re.compile(
     _LEAD
@@ -21,7 +23,7 @@ _ERROR = re.compile(
         (?i:fatal|panic|error|failure|critical|severe|exception|uncaught|unhandled|abort(?:ed)?)\b(?:\s\w+){0,2}?\s?[:!]
           \s?(?!\w+[,;({]?$)
       | (?i:error|fatal)\[\w+\]
-      | (?:ERROR|FATAL|CRITICAL|PANIC|Error|Exception)\s\S
+      | (?:ERROR|FATAL|CRITICAL|PANIC|Error|Exception)\s+\S
       | (?:npm|yarn|pnpm)\s(?:ERR!|error)
       | (?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Failure|Fault|Interrupt)(?::\s|\s*$)
       | E\s{2,}\S
@@ -31,29 +33,27 @@ _ERROR = re.compile(
     )""",
     re.VERBOSE,
 )
+# Patterns that may start anywhere begin with plain letters, which is what makes a search fast.
+_ERROR_AFTER = re.compile(
+    r": (?:(?:fatal )?error(?: \[?\w+\]?)?: |No such file|[Pp]ermission denied|command not found|[Nn]ot a directory"
+    r"|[Ii]nvalid option|[Cc]onnection refused|cannot \w+ |unrecognized )"
+)
 _ERROR_WITHIN = re.compile(
-    r""":\s(?:fatal\s)?error(?:\s\[?\w+\]?)?:\s
-    |\S:\s(?:No\ssuch\sfile|[Pp]ermission\sdenied|command\snot\sfound|[Nn]ot\sa\sdirectory|[Ii]nvalid\soption
-            |[Cc]onnection\srefused|cannot\s\w+\s|unrecognized\s)
-    |Segmentation\sfault|\(core\sdumped\)
-    |\bHTTP(?:/\d(?:\.\d)?)?\s[45]\d\d\b|\bstatus(?:\scode|Code)?["']?\s?[:=]?\s?[45]\d\d\b
-    |\\?["']error\\?["']\s?:\s?\\?["'{]\\?[^"'\\}\s]|\bError:\s\w
-    """,
-    re.VERBOSE,
+    r"Segmentation fault|\(core dumped\)|HTTP(?:/\d(?:\.\d)?)? [45]\d\d\b|Error: \w"
+    r"|status(?: code|Code)?[\"']? ?[:=]? ?[45]\d\d\b|[\"']error\\?[\"'] ?: ?\\?[\"'{]\\?[^\"'\\}\s]"
+    r"|level=(?:error|fatal|crit)|[\"']level\\?[\"'] ?: ?\\?[\"'](?:error|fatal|crit)"
 )
 _CAUSE = re.compile(_LEAD + r"(?i:caused\sby|root\scause|reason|because)\b:?\s\S", re.VERBOSE)
 _TEST = re.compile(
     _LEAD
-    + r"""(?:(?:FAILED|FAIL|ERROR)\b[:\s]+[\w./\[-] | ---\sFAIL:| not\sok\b
+    + r"""(?:(?:FAILED|FAIL)\b[:\s]+[\w./\[-] | ERROR\s[\w./-]+(?:::\w|\.\w+\s-\s) | ---\sFAIL:| not\sok\b
       | (?:test\s)?\S+\s\.\.\.\s(?:FAILED|FAIL|ERROR)\b | ●\s\w+.*\s[›>]\s)""",
     re.VERBOSE,
 )
 _EXIT = re.compile(
-    r"""\b(?i:exit(?:ed)?)(?:\swith)?[\s_]?(?i:code|status)?["']?\s?[:=]?\s{0,2}(?:-?\d{1,5})\b(?!\.)
-    |\b(?i:signal|killed\sby|return\s?code)\b["']?\s?[:=]?\s?-?[1-9]\d{0,2}\b
-    |\b[1-9]\d*\s(?:failed|failures?|errors?)\b(?!\s\w+\s\w+\s\w+)
-    """,
-    re.VERBOSE,
+    r"[Ee]xit(?:ed)?(?: with)?[ _]?(?:[Cc]ode|[Ss]tatus)?[\"']? ?[:=]? {0,2}-?\d{1,5}\b(?!\.)"
+    r"|(?:[Ss]ignal|[Kk]illed by|[Rr]eturn ?code)[\"']? ?[:=]? ?-?[1-9]\d{0,2}\b"
+    r"|[1-9]\d* (?:failed|failures?|errors?)\b(?! \w+ \w+ \w+)"
 )
 _WORDS = (
     *("error", "exception", "fail", "fatal", "panic", "abort", "critical", "severe", "unhandled", "uncaught", "cannot"),
@@ -67,9 +67,8 @@ _VARIES = re.compile(
 )
 _DIGITS = re.compile(r"0x[0-9a-fA-F]+|\d+")
 # What handles errors in source code, instead of reporting one.
-_CODE = re.compile(
-    r"^\W*(?:throw|raise|return|except|catch|if|elif|case|import|from|const|let|var|def|class)\b|(?:[;{(]|=>)\s*$"
-)
+_CODE = re.compile(r"\W*(?:throw|raise|return|except|catch|if|elif|case|import|from|const|let|var|def|class)\b")
+_OPEN = (";", "{", "(", "=>")
 _CALL = re.compile(r"[\w\]]\([a-z]?[\"'`]")
 
 
@@ -89,15 +88,15 @@ def hints(text: str, start: int = 0) -> list[int]:
 
 def signal_of(line: str) -> Signal | None:
     """What a line says of how something ended, None for ordinary lines."""
-    if _TEST.search(line):
+    if _TEST.match(line):
         return "failed test"
-    if _CODE.search(line) or _NOISE.match(line.strip()):
+    if _CODE.match(line) or line.rstrip().endswith(_OPEN) or _NOISE.match(line.strip()):
         return None
-    if _ERROR.search(line) or (_ERROR_WITHIN.search(line) and not _CALL.search(line)):
+    if _ERROR.match(line) or ((_ERROR_AFTER.search(line) or _ERROR_WITHIN.search(line)) and not _CALL.search(line)):
         return "error"
     if _EXIT.search(line):
         return "exit status"
-    return "cause" if _CAUSE.search(line) else None
+    return "cause" if _CAUSE.match(line) else None
 
 
 def template(line: str) -> str:

@@ -40,7 +40,16 @@ _NOTHING = Words(frozenset(), frozenset())
 
 def terms_of(text: str) -> frozenset[str]:
     """The terms of a text that says what is wanted."""
-    return frozenset(low for part in _PART.findall(text) if len(low := part.lower()) >= 3 and low not in _COMMON)
+    return frozenset(_stem(low) for part in _PART.findall(text) if len(low := part.lower()) >= 3 and low not in _COMMON)
+
+
+def _stem(word: str) -> str:
+    """Without the commonest English endings, so that drop, drops and dropped meet."""
+    for ending, shortest in (("ing", 6), ("ed", 5), ("s", 4)):
+        if word.endswith(ending) and len(word) >= shortest and not word.endswith("ss"):
+            word = word[: -len(ending)]
+            return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz" else word
+    return word[:-1] if word.endswith("e") and len(word) > 4 else word
 
 
 class Vocabulary:
@@ -69,7 +78,8 @@ class Vocabulary:
     def _look_at(self, run: str) -> Words | None:
         """None for a run that says nothing."""
         if len(run) < 5 and run.islower():
-            return Words(frozenset(), frozenset((run,))) if run in self._task else None
+            term = _stem(run)
+            return Words(frozenset(), frozenset((term,))) if term in self._task and run not in _COMMON else None
         run = run.rstrip(_JOINTS)
         if len(run) > LONGEST:
             return None

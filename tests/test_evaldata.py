@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -19,9 +20,14 @@ from builders import Fixed
 
 from hermes_jev import Pruned, Settings, prune, restore
 from hermes_jev import notice as notices
+from hermes_jev.facts import GROWTH
+from hermes_jev.pieces import LONGEST
 from hermes_jev.pins import pins
+from hermes_jev.policy import Action, Cuts
+from hermes_jev.signals import signal_of, template
 from hermes_jev.store import Store
 from hermes_jev.transcript import Exchange, Transcript
+from hermes_jev.wrapping import unwrap
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "shared" / "evaldata"
 LEAST_SHARE = 0.90
@@ -160,3 +166,57 @@ def test_a_remote_judge_is_sent_what_fits(sessions: list[dict[str, Any]], tmp_pa
         ruled = {d.exchange.ordinal for d in pruned.decisions if d.reason.startswith("rule:")}
         assert answered.isdisjoint(ruled)
         assert answered | ruled == {decision.exchange.ordinal for decision in pruned.decisions}
+
+
+LEAST_TOLD = 0.95
+POINTER = "r-" + "a" * 10
+CUTS: tuple[Action, Action] = ("truncate", "remove")
+
+
+def kinds_of_errors(payload: str) -> set[str]:
+    """The distinct errors and failed tests of a text: numbers, quoted names and paths make no difference. Longer lines
+    are shown in parts, and only their first part says that they are errors."""
+    lines = (line for line in payload.split("\n") if len(line) <= LONGEST)
+    return {template(line) for line in lines if signal_of(line) in ("error", "failed test")}
+
+
+def test_errors_stay_visible_and_facts_stay_small(sessions: list[dict[str, Any]]) -> None:
+    told, every, results = 0, 0, 0
+    for session in sessions:
+        if session["composed"]:
+            continue
+        transcript = Transcript.parse(session["messages"])
+        cuts, bare, held = Cuts(Settings(), transcript), Cuts(Settings()), pins(transcript, Settings())
+        for exchange in transcript.completed:
+            if exchange.ordinal in held:
+                continue
+            errors = kinds_of_errors(unwrap(exchange.text).payload)
+            for action in CUTS:
+                left, without = cuts.render(exchange, action, POINTER), bare.render(exchange, action, POINTER)
+                assert len(left) <= Settings().pin_max_chars
+                assert notices.read(left) == notices.Notice(POINTER, True)
+                told += len(errors & kinds_of_errors(left))
+                every += len(errors)
+                if not errors and not any(signal_of(line) for line in left.split("\n")):
+                    assert len(left) - len(without) <= GROWTH * exchange.size + 20
+            results += 1
+
+    print(f"\n{results} results, {every // 2} distinct errors, still told: {told / every:.1%}")
+    assert results > 200
+    assert every > 100
+    assert told >= LEAST_TOLD * every
+
+
+def test_the_shipped_weights_of_the_line_picker_are_what_the_fit_prints() -> None:
+    if not (FOLDER / "loader.py").is_file():
+        assert os.environ.get("CI") != "true", "the evaluation kit is missing"
+        pytest.skip("the evaluation kit is not here")
+    script = Path(__file__).resolve().parent.parent / "benchmarks" / "fit_facts.py"
+    run = subprocess.run(
+        [sys.executable, str(script), "--kit", str(FOLDER), "--check"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
