@@ -41,6 +41,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--prices", metavar="USD", help="per million: input,output,cached,written (3,15,.3,3.75)")
     command.add_argument("--min-chars", type=tokens, default=0, metavar="N", help="leave shorter prefixes out")
     command.add_argument("--generic", metavar="FILE", help="list of strings that show no need (default: beside PATH)")
+    command.add_argument("--half", choices=("even", "odd"), help="sessions with such a hash alone, to tune or report")
     command.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting, may be repeated")
     command.add_argument("--json", type=Path, metavar="FILE", help="write everything that was measured")
     command.add_argument("--picture", type=Path, metavar="FILE.svg", help="write a picture of loss against size")
@@ -67,7 +68,7 @@ def _run_eval(arguments: Any) -> int:
     from ..evals.run import evaluate
 
     plan = _plan(arguments)
-    with _progress(arguments.paths) as progress:
+    with _progress(arguments.paths, plan.half) as progress:
         found = evaluate(arguments.paths, plan, progress)
     for problem in found.skipped:
         say(f"passed over: {problem}")
@@ -116,8 +117,15 @@ def _plan(arguments: Any) -> Any:
     )
     prices = prices_from(arguments.prices) if arguments.prices else Prices()
     return Plan(
-        options, arguments.cycles, arguments.cost, arguments.window, prices, arguments.generic, arguments.jobs
-    )  # fmt: skip
+        options=options,
+        cycles=arguments.cycles,
+        cost=arguments.cost,
+        window=arguments.window,
+        prices=prices,
+        generic=arguments.generic,
+        half=arguments.half,
+        jobs=arguments.jobs,
+    )
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -145,7 +153,7 @@ def _width() -> int | None:
 
 
 @contextmanager
-def _progress(paths: list[str]) -> Iterator[Callable[[str, int], None] | None]:
+def _progress(paths: list[str], half: Any) -> Iterator[Callable[[str, int], None] | None]:
     """A bar on stderr when that is a terminal."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
@@ -156,5 +164,5 @@ def _progress(paths: list[str]) -> Iterator[Callable[[str, int], None] | None]:
     from ..evals.run import count_sessions
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("evaluating", total=count_sessions(paths))
+        task = bar.add_task("evaluating", total=count_sessions(paths, half))
         yield lambda name, done: bar.update(task, completed=done, description=name[:40])

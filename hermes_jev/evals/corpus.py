@@ -46,7 +46,8 @@ def files(paths: Sequence[str], generic_name: str = "generic.json.gz") -> list[t
             found.append((path, True))
         else:
             raise InputError(f"{name}: no such file or folder")
-    return list({path.resolve(): (path, named) for path, named in reversed(found)}.values())[::-1]
+    asked = {path.resolve() for path, named in found if named}
+    return [(path, resolved in asked) for resolved, path in {p.resolve(): p for p, _ in found}.items()]
 
 
 def sessions(paths: Sequence[str], skipped: list[str] | None = None) -> Iterator[Session]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,11 +17,11 @@ from . import baselines, engine_policy, rankers
 from .case import Case, case_of
 from .corpus import Session
 from .generic import Generic
-from .judges import judge_for
+from .judges import draws_of, is_oracle, judge_for
 from .options import ENGINE, THRESHOLDS, Options
 from .plans import carry_out
 from .recovery import Bm25, Searcher, recovery_of
-from .rows import Group, Row, Timing
+from .rows import Group, Row, Timing, averaged
 from .score import Loss, loss_of
 from .texts import cut_at, size_of, text_of
 
@@ -72,17 +72,26 @@ class _Bench:
     searcher: Searcher
 
     def all(self) -> Iterator[tuple[Row, Timing | None]]:
-        """Rows of all policies: as they are, then at equal size, then by threshold."""
+        """Rows of all policies: as they are, at equal size, by threshold. At equal size losses differ alone, and
+        an oracle knows nothing where nothing was needed: both are for cases that measure loss."""
         for name in self.options.policies:
             if name != ENGINE:
                 yield self._row(name, "policy", None, self._timed(partial(baselines.policy(name), self.case)))
-        for share in self.options.shares:
+        for share in self._shares:
             for name, messages in self._rankers(share):
                 yield self._row(name, "equal", share, Shortened(messages))
         if ENGINE in self.options.policies:
             for number, name in enumerate(self.options.judges):
-                judge = judge_for(name, self.case, self.options)
-                yield from self._engine(ENGINE if number == 0 else f"{ENGINE}/{name}", judge)
+                if is_oracle(name) and not self.case.measures_loss:
+                    continue
+                judges = [judge_for(name, self.case, self.options, draw) for draw in range(draws_of(name))]
+                label = ENGINE if number == 0 else f"{ENGINE}/{name}"
+                for drawn in zip(*(self._engine(label, judge) for judge in judges), strict=True):
+                    yield averaged([row for row, _ in drawn]), drawn[0][1]
+
+    @property
+    def _shares(self) -> tuple[float, ...]:
+        return self.options.shares if self.case.measures_loss else ()
 
     def _engine(self, name: str, judge: Judge) -> Iterator[tuple[Row, Timing | None]]:
         settings, prefix = self.options.settings, self.case.prefix
@@ -92,9 +101,9 @@ class _Bench:
         receipt = pruned.receipt
         answers = Answers(requests=receipt.requests, input_tokens=receipt.input_tokens, cost=receipt.cost)
         row, timing = self._row(name, "policy", None, Shortened(pruned.messages, answers, ms))
-        yield self._with_second_pass(row, pruned.messages, judge), timing
+        yield self._with_second_pass(row, pruned.messages, judge) if name == ENGINE else row, timing
         ranked = engine_policy.rank(prefix, judge, settings, self.store)
-        for share in self.options.shares:
+        for share in self._shares:
             yield self._row(name, "equal", share, Shortened(engine_policy.cut_to(ranked, share), ranked.answers))
         for threshold in THRESHOLDS if self.options.thresholds and name == ENGINE else ():
             changed = settings.model_copy(update={"call_threshold": threshold, "output_threshold": threshold})
@@ -144,7 +153,7 @@ class _Bench:
             steps=len({need.used_at for need in case.needs}),
             steps_hit=len(loss.steps),
             again=sum(case.results[place].size for place in loss.results if place in case.results),
-            matched=self._matched(loss, full=group != "threshold") if compared else {},
+            matched=self._matched(loss, full=group != "threshold" and "oracle" not in name) if compared else {},
             search_steps=recovery.steps if recovery else 0,
             search_found=recovery.found if recovery else 0,
             search_shown=recovery.shown if recovery else 0,
@@ -181,7 +190,7 @@ class _Bench:
         later = engine_policy.prune_by_default([*messages, *grown], judge, settings, self.store).messages
         same = next((at for at, (a, b) in enumerate(zip(messages, later, strict=False)) if a is not b), len(messages))
         stable = size_of(messages[:same]) / max(1, size_of(messages))
-        return Row(**{**vars(row), "stable": stable, "again_unchanged": again.messages is messages})
+        return replace(row, stable=stable, again_unchanged=again.messages is messages)
 
 
 def _tool_chars(messages: Sequence[Mapping[str, Any]]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
@@ -12,8 +12,12 @@ from .rows import Row
 from .run import Evaluation
 
 WIDTH, HEIGHT = 860, 560
+_ORACLES = f"{ENGINE}/oracle"
+"""Judges that know the answers have a table; here they would hide what can be had."""
+_CAPTION = "Lines: the cases where the engine reaches that size, all at its size. Points: all cases."
+_RANKERS = ("recency", "recency, exact", "random", "oracle")
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 240, 50, 60
-_COLOURS = ("#1b6ca8", "#c0392b", "#2e8b57", "#8e44ad", "#b8860b", "#555555", "#d35400", "#16a085")
+_COLOURS = ("#1b6ca8", "#c0392b", "#2e8b57", "#8e44ad", "#b8860b", "#d35400", "#16a085", "#555555")
 
 
 class Point(NamedTuple):
@@ -24,34 +28,55 @@ class Point(NamedTuple):
 
 
 def picture(evaluation: Evaluation) -> str:
-    """An SVG document; without a case that measures loss it says so."""
-    measuring = [row for row in evaluation.rows if row.measures_loss]
+    """An SVG document; without a case that measures loss it says so.
+
+    Lines compare at equal size: at each share, on the cases where the engine reaches it, what the engine loses and what
+    the rankers lose at its very size in those cases. Points are policies on all cases.
+    """
+    measuring = [row for row in evaluation.rows if row.measures_loss and not row.policy.startswith(_ORACLES)]
     if not measuring:
         return _svg([_text(WIDTH / 2, HEIGHT / 2, "Not defined: no case has needed strings", "middle")])
-    lines = _curves(row for row in measuring if row.group == "equal")
-    points = {name: line[0] for name, line in _curves(r for r in measuring if r.group == "policy").items()}
+    lines = _lines([row for row in measuring if row.group == "equal" and row.policy == ENGINE and row.reached])
+    points = _points(row for row in measuring if row.group == "policy")
     highest = max(point.lost for line in (*lines.values(), list(points.values())) for point in line)
     top = max(10, 10 * -(-int(highest + 1) // 10))
     cases = len({(row.id, row.cut) for row in measuring})
-    parts = [*_frame(top, cases), *_drawn(lines, points, top)]
-    return _svg(parts)
+    return _svg([*_frame(top, cases), *_drawn(lines, points, top)])
 
 
-def _curves(rows: object) -> dict[str, list[Point]]:
-    """For each policy its points in the order of their sizes. All its cases count, whatever size each reached."""
-    found: dict[tuple[str, float], list[Row]] = defaultdict(list)
-    for row in rows:  # type: ignore[attr-defined]
-        found[row.policy, row.share or 0.0].append(row)
-    curves: dict[str, list[Point]] = defaultdict(list)
-    for (name, _), own in sorted(found.items()):
-        shares = [row.lost_share for row in own if row.lost_share is not None]
-        if shares:
-            curves[name].append(Point(sum(r.tool_share for r in own) / len(own), sum(shares) / len(shares)))
-    return curves
+def _lines(rows: Sequence[Row]) -> dict[str, list[Point]]:
+    """The engine and the rankers matched to it, by share."""
+    by_share: dict[float, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_share[row.share or 0.0].append(row)
+    lines: dict[str, list[Point]] = defaultdict(list)
+    for _, own in sorted(by_share.items()):
+        removed = _mean([row.tool_share for row in own])
+        lines[ENGINE].append(Point(removed, _mean([row.lost_share for row in own])))
+        for name in _RANKERS:
+            if matched := [row.matched[name] for row in own if name in row.matched]:
+                lines[name].append(Point(removed, _mean(matched)))
+    return lines
+
+
+def _points(rows: Iterable[Row]) -> dict[str, Point]:
+    by_policy: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_policy[row.policy].append(row)
+    return {
+        name: Point(_mean([row.tool_share for row in own]), _mean([row.lost_share for row in own]))
+        for name, own in by_policy.items()
+    }
+
+
+def _mean(values: Sequence[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else 0.0
 
 
 def _frame(top: int, cases: int) -> list[str]:
     parts = [_text(_LEFT, 28, f"Needed strings lost against tool output removed ({cases} cases)", size=16)]
+    parts.append(_text(_LEFT, 44, _CAPTION))
     for step in range(0, 101, 20):
         x = _x(step)
         parts.append(f'<path d="M{x:.1f} {_TOP}V{HEIGHT - _BOTTOM}" stroke="#e4e4e4"/>')
@@ -76,7 +101,9 @@ def _drawn(lines: dict[str, list[Point]], points: dict[str, Point], top: int) ->
         path = " ".join(f"{_x(p.removed):.1f},{_y(p.lost, top):.1f}" for p in sorted(line))
         width = 3 if name == ENGINE else 1.5
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width}"/>')
-        parts.append(_legend(row, f'<path d="M0 0h18" stroke="{colour}" stroke-width="{width}"/>', f"{name}, any size"))
+        parts.append(
+            _legend(row, f'<path d="M0 0h18" stroke="{colour}" stroke-width="{width}"/>', f"{name}, at equal size")
+        )
         row += 1
     for number, (name, point) in enumerate(sorted(points.items()), 1):
         colour = _COLOURS[0] if name == ENGINE else "#333333"

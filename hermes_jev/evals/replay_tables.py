@@ -95,10 +95,11 @@ def _cost(found: Sequence[Replay], window: int, seed: int) -> Table:
         f"{ENGINE} against it, %", "stuck", "of these by words", "calls over the window",
     )  # fmt: skip
     notes = (
-        f"Sessions of over 100,000 tokens, replayed call by call in a window of {window:,} tokens. Stuck: ten passes "
-        "in a row end above 95 % of the trigger; by words: what no result holds is more than that by itself. The cache "
-        "is taken to be warm, tokens are estimated, system prompt and tool schemas are not counted: the sums are "
-        "for comparing, not for quoting. The stock engine's summaries are filler of the length it asks for.",
+        f"Sessions of over 400,000 characters, about 100,000 tokens, replayed call by call in a window of {window:,} "
+        "tokens. Stuck: ten passes in a row end above 95 % of the trigger; by words: what no result holds is more than "
+        "that by itself. The cache is taken to be warm, tokens are estimated, system prompt and tool schemas are not "
+        "counted: the sums are for comparing, not for quoting. The stock engine's summaries are filler of the length "
+        "it asks for.",
     )
     if not found:
         return Table("cost", "Money with a prompt cache", columns, (), ("Not defined: no session is that long.",))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 Group = Literal["policy", "equal", "threshold"]
@@ -26,24 +27,24 @@ class Row:
     group: Group
     share: float | None
     chars: int
-    removed: int
+    removed: float
     tool_chars: int
-    tool_removed: int
+    tool_removed: float
     bound: int
     measures_loss: bool
     needs: int
-    lost: int
+    lost: float
     old: int
-    old_lost: int
+    old_lost: float
     results_needed: int
-    results_lost: int
+    results_lost: float
     steps: int
-    steps_hit: int
-    again: int
+    steps_hit: float
+    again: float
     matched: dict[str, float] = field(default_factory=dict)
-    search_steps: int = 0
-    search_found: int = 0
-    search_shown: int = 0
+    search_steps: float = 0
+    search_found: float = 0
+    search_shown: float = 0
     words_kept: bool = True
     paired: bool = True
     stable: float | None = None
@@ -80,6 +81,23 @@ class Row:
     def to_json(self) -> dict[str, Any]:
         """The row as a JSON object."""
         return asdict(self)
+
+
+_AVERAGED = (
+    *("removed", "tool_removed", "lost", "old_lost", "results_lost", "steps_hit", "again"),
+    *("search_steps", "search_found", "search_shown"),
+)
+
+
+def averaged(draws: Sequence[Row]) -> Row:
+    """One row for several draws of chance on the same case: the means of what came out, so counts need not be whole."""
+    first = draws[0]
+    if len(draws) == 1:
+        return first
+    means = {name: sum(vars(row)[name] for row in draws) / len(draws) for name in _AVERAGED}
+    common = set(first.matched).intersection(*(row.matched for row in draws))
+    matched = {name: sum(row.matched[name] for row in draws) / len(draws) for name in sorted(common)}
+    return replace(first, **means, matched=matched)
 
 
 @dataclass(frozen=True)

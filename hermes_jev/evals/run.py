@@ -9,12 +9,12 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from . import generic as generics
 from .corpus import Session, sessions
 from .cost import Replay, replays
-from .generic import Generic
+from .generic import Generic, owner_of
 from .measure import Measured, measure
 from .options import Options
 from .passes import Passes, repeat
@@ -27,12 +27,14 @@ LEAST_FOR_COST = 100_000
 
 CHARS_PER_TOKEN = 4
 
+Half = Literal["even", "odd"]
+
 
 @dataclass(frozen=True)
 class Plan:
     """What to do beside the comparison: `cycles` repeats passes, `cost` replays calls in a window of `window` tokens.
     `generic` names the list of generic strings; without one it is the list beside the transcripts, else it is learned
-    from them."""
+    from them. `half` takes the sessions with an even or an odd hash alone: tune on one, report the other."""
 
     options: Options
     cycles: bool = False
@@ -40,6 +42,7 @@ class Plan:
     window: int = 100_000
     prices: Prices = field(default_factory=Prices)
     generic: str | None = None
+    half: Half | None = None
     jobs: int = 1
 
 
@@ -75,7 +78,8 @@ def evaluate(paths: Sequence[str], plan: Plan, progress: Progress | None = None)
     generic = _generic(paths, plan)
     work = partial(_work, plan=plan, generic=generic)
     done: list[Done] = []
-    for one in _each(work, sessions(paths, skipped), plan.jobs):
+    chosen = (session for session in sessions(paths, skipped) if plan.half in (None, half_of(session)))
+    for one in _each(work, chosen, plan.jobs):
         done.append(one)
         if progress is not None:
             progress(one.name, len(done))
@@ -90,9 +94,14 @@ def evaluate(paths: Sequence[str], plan: Plan, progress: Progress | None = None)
     )
 
 
-def count_sessions(paths: Sequence[str]) -> int:
+def half_of(session: Session) -> Half:
+    """By a hash of the session's name, so that all its parts are on one side."""
+    return "odd" if int(owner_of(session.group), 16) % 2 else "even"
+
+
+def count_sessions(paths: Sequence[str], half: Half | None = None) -> int:
     """How many sessions there are, for a progress bar."""
-    return sum(1 for _ in sessions(paths, []))
+    return sum(1 for session in sessions(paths, []) if half in (None, half_of(session)))
 
 
 def _generic(paths: Sequence[str], plan: Plan) -> Generic:

@@ -24,7 +24,7 @@ _DUPLICATE = "[Duplicate tool output: a more recent call returned the same]"
 
 def stock_prune(messages: Sequence[Message], tail_tokens: int = 0, tail_messages: int = TAIL_MESSAGES) -> list[Any]:
     """The pruned list. The tail holds `tail_messages` messages or, with `tail_tokens`, as many as fit in those tokens
-    but no fewer than `tail_messages`."""
+    and the one that no longer does, but no fewer than `tail_messages`."""
     boundary = max(0, len(messages) - _tail(messages, tail_tokens, tail_messages))
     newest = _newest_copies(messages)
     lines = _lines(messages)
@@ -55,9 +55,9 @@ def _tail(messages: Sequence[Message], tokens: int, least: int) -> int:
     held, count = 0, 0
     for message in reversed(messages):
         held += budget_tokens(message)
-        if held > tokens and count + 1 >= least:
-            break
         count += 1
+        if held > tokens and count >= least:
+            break
     return max(count, min(least, len(messages)))
 
 

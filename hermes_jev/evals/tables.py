@@ -133,7 +133,7 @@ def _matched(name: str) -> Value:
     return lambda row: row.matched.get(name)
 
 
-def _of_needed(lost: int, needed: int) -> float | None:
+def _of_needed(lost: float, needed: int) -> float | None:
     return 100 * lost / needed if needed else None
 
 
@@ -282,7 +282,7 @@ def _recovery(rows: Sequence[Row]) -> Table:
         steps = sum(row.search_steps for row in own)
         found, shown = sum(row.search_found for row in own), sum(row.search_shown for row in own)
         if steps:
-            cells.append((name, str(steps), _percent(found, steps), _percent(shown, steps)))
+            cells.append((name, f"{steps:.0f}", _percent(found, steps), _percent(shown, steps)))
     notes = (
         "Of the later steps that miss something a result held: a right result among the first four hits, and a missing "
         "string in what those hits show, in percent. The search is a plain BM25 of this evaluation with one excerpt of "
