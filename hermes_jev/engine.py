@@ -17,17 +17,18 @@ from typing import Any, Literal
 from agent.context_engine import ContextEngine
 
 from . import host
+from .effective import inside
 from .egress import gate
 from .errors import ConfigError, StoreError
 from .job import Job, Pruned
-from .judge import Judge, Lexical, Silent, judge_of
+from .judge import Judge, Lexical, Silent, judge_of, key_names, spent_today
 from .pins import EXPAND_TOOL
 from .policy import Cuts, prompt_room, should_compact
 from .prune import run
 from .quiet import GROWTH, Quiet
 from .receipts import Receipt
 from .regret import record_expand
-from .settings import Settings, Source, environment_source, resolve
+from .settings import Settings
 from .store import Store
 from .stores import FOLDER
 from .survey import survey
@@ -325,6 +326,7 @@ class JevEngine(ContextEngine):
             "compression_count": self._passes,
             "mode": self._settings.mode if self._settings.enabled else "off",
             "judge": self._judge().name,
+            "spent_today_usd": spent_today(self._store()),
             "outcome": "error" if self._last_error else last.outcome if last else "",
             "last_pass": self._last_error or (last.summary() if last else ""),
             "problems": list(dict.fromkeys([*self._refused, *self._problems, *(last.problems if last else ())])),
@@ -334,9 +336,7 @@ class JevEngine(ContextEngine):
 
     def _load_settings(self) -> None:
         """Settings of the current home and environment; a refused value is said once and defaulted."""
-        found = resolve(
-            [Source("config.yaml", host.plugin_settings()), environment_source(host.environment())], strict=False
-        )
+        found = inside(host.plugin_settings(), host.environment())
         self._settings = found.settings
         self._refused = list(found.problems)
         for problem in found.problems:
@@ -349,9 +349,9 @@ class JevEngine(ContextEngine):
             self._say(f"the judge cannot be reached: {error}")
             return Silent(code="bad_request")
         if self._settings.judge == "auto" and isinstance(judge, Lexical):
-            self._say("no key for Jev (TYPESAFE_API_KEY): the lexical judge decides", logging.INFO)
+            self._say(f"no key for Jev ({key_names(self._settings)}): the lexical judge decides", logging.INFO)
         if isinstance(judge, Silent):
-            self._say("judge is jev and there is no key (TYPESAFE_API_KEY)")
+            self._say(f"judge is jev and there is no key ({key_names(self._settings)})")
         return judge
 
     def _say(self, text: str, level: int = logging.WARNING) -> None:

@@ -1,7 +1,8 @@
 """Transcripts from files: what can be read, and what is said when it cannot.
 
 A document is a JSON array of messages, an object with `messages`, or JSON lines of either (one message a line, or one
-session a line, as `hermes sessions export` writes). What is written back has the shape that was read.
+session a line, as `hermes sessions export` writes). What is written back has the shape that was read. A session file
+of Claude Code is read as chat messages, and written as such.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
+from .claude_code import conversations, is_session
 from .errors import InputError
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
@@ -58,7 +60,7 @@ def read_document(data: bytes, name: str) -> Document:
         raise InputError(f"{name}: empty; a JSON array of messages is needed")
     start = text.lstrip()[0]
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    if start == "{" and len(lines) > 1 and _is_json(lines[0][1]):
+    if start == "{" and _is_json(lines[0][1]) and (len(lines) > 1 or is_session([json.loads(lines[0][1])])):
         return _from_lines(lines, name)
     value = _parse(text, name, 1)
     if isinstance(value, list):
@@ -87,6 +89,10 @@ def _from_lines(lines: Iterable[tuple[int, str]], name: str) -> Document:
             _check(row["messages"], name, lambda _, number=number: number)
         return Document("sessions", tuple(row["messages"] for _, row in rows), tuple(row for _, row in rows))
     values = [row for _, row in rows]
+    if is_session(values):
+        found = conversations(values)
+        frames = tuple({"id": session} for session in found)
+        return Document("sessions" if len(found) > 1 else "lines", tuple(found.values()), frames)
     _check(values, name, lambda at: rows[at][0])
     return Document("lines", (values,))
 

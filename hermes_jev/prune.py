@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from .cutting import check, cut, store_first
+from .effective import from_environment
 from .errors import ConfigError, InputError
 from .goal import actions_of, goal_of
 from .inputs import require_messages
@@ -23,7 +24,7 @@ from .policy import Cuts, Known, Pressure, decide, gain_of
 from .receipts import Outcome
 from .record import Recorder
 from .regret import earlier_verdicts, record_cuts, record_repeats, tallies
-from .settings import Settings, Source, from_environment, resolve
+from .settings import Settings, Source, resolve
 from .store import Store
 from .stores import open_store
 from .survey import Survey, survey

@@ -6,10 +6,10 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from .effective import from_environment
 from .errors import NotStored, StoreError
 from .inputs import require_messages
 from .notice import Cut, cut_in
-from .settings import from_environment
 from .store import Store
 from .stores import stores_to_read
 

@@ -46,7 +46,21 @@ def m001_truth(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-def m002_outcomes(connection: sqlite3.Connection) -> None:
+def m_services(connection: sqlite3.Connection) -> None:
+    """How remote services stand, and what they cost by day (UTC)."""
+    connection.execute(
+        """CREATE TABLE services (
+            service TEXT PRIMARY KEY, failures INTEGER NOT NULL, open_from REAL NOT NULL, open_until REAL NOT NULL,
+            wait_from REAL NOT NULL, wait_until REAL NOT NULL) WITHOUT ROWID"""
+    )
+    connection.execute(
+        """CREATE TABLE spending (
+            day TEXT NOT NULL, service TEXT NOT NULL, requests INTEGER NOT NULL, tokens INTEGER NOT NULL,
+            cost REAL NOT NULL, PRIMARY KEY (day, service)) WITHOUT ROWID"""
+    )
+
+
+def m_outcomes(connection: sqlite3.Connection) -> None:
     """What came of each cut."""
     connection.execute(
         """CREATE TABLE outcomes (
@@ -57,7 +71,7 @@ def m002_outcomes(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE INDEX outcomes_by_pointer ON outcomes (pointer)")
 
 
-MIGRATIONS: tuple[Step, ...] = (m001_truth, m002_outcomes)
+MIGRATIONS: tuple[Step, ...] = (m001_truth, m_services, m_outcomes)
 
 
 def applied(connection: sqlite3.Connection) -> frozenset[str]:
