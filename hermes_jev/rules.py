@@ -38,7 +38,7 @@ NEARLY_ALL = 0.95
 _WORTHWHILE = 200
 """Shorter results are never cut, and "ok" is no copy of "ok"."""
 _LONGEST_LINE = 2_000
-_COPIES = 8
+_CANDIDATES = 3
 _SHORT_LINE = 4
 _SHRUNK = 4
 _REFUSAL = re.compile(r"error|fail|not found|no match|denied|reject|refus|invalid|cannot|could not|unable", re.I)
@@ -139,33 +139,32 @@ def _duplicates(acts: Sequence[_Act]) -> dict[int, Ruling]:
 
 
 def _near_duplicates(acts: Sequence[_Act]) -> dict[int, Ruling]:
-    """Results nearly all of whose lines stand in one later result, whatever tool returned it."""
-    holders: dict[str, list[int]] = defaultdict(list)
+    """Results nearly all of whose lines stand in one later result, whatever tool returned it.
+
+    Candidates are the results that next hold most of the lines; each is then compared in full.
+    """
+    next_holder: dict[str, int] = {}
+    held: dict[int, frozenset[str]] = {}
     found: dict[int, Ruling] = {}
     for act in reversed(acts):
         exchange = act.exchange
-        lines = Counter(_lines(exchange))
-        total = sum(len(line) * count for line, count in lines.items())
-        shared: Counter[int] = Counter()
-        for line, count in lines.items():
-            for ordinal in holders.get(line, ()):
-                shared[ordinal] += len(line) * count
-        if shared:
-            by, most = max(shared.items(), key=lambda item: (item[1], item[0]))
-            if most >= NEARLY_ALL * total:
+        lines = _lines(exchange.text) if exchange.size >= _WORTHWHILE else []
+        enough = NEARLY_ALL * sum(map(len, lines))
+        for by, count in Counter(map(next_holder.get, lines)).most_common(_CANDIDATES):
+            if by is None or count < len(lines) // _CANDIDATES:
+                continue
+            if sum(len(line) for line in lines if line in held[by]) >= enough:
                 found[exchange.ordinal] = Ruling("near duplicate", by)
-        for line in lines:
-            if len(held := holders[line]) < _COPIES:
-                held.append(exchange.ordinal)
+                break
+        held[exchange.ordinal] = frozenset(lines)
+        next_holder.update(dict.fromkeys(lines, exchange.ordinal))
     return found
 
 
-def _lines(exchange: Exchange) -> list[str]:
+def _lines(text: str) -> list[str]:
     """The lines of a result that say something; a text of very long lines has none to compare."""
-    lines = [line.strip() for line in exchange.text.splitlines()]
-    if max(map(len, lines), default=0) > _LONGEST_LINE:
-        return []
-    return [line for line in lines if len(line) >= _SHORT_LINE]
+    lines = [line for part in text.splitlines() if len(line := part.strip()) >= _SHORT_LINE]
+    return lines if max(map(len, lines), default=0) <= _LONGEST_LINE else []
 
 
 def _superseded(acts: Sequence[_Act]) -> dict[int, Ruling]:

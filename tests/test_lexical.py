@@ -221,7 +221,7 @@ def test_it_is_a_judge_without_network() -> None:
     judge: Judge = Lexical()
     answers = ask(request([subject(1, filler(1))]))
     assert (judge.name, judge.version, judge.local) == ("lexical", "lexical-2", True)
-    assert (answers.judge, answers.model) == ("lexical", "lexical-1")
+    assert (answers.judge, answers.model) == ("lexical", "lexical-2")
     assert (answers.requests, answers.failed, answers.errors, answers.cost, answers.input_tokens) == (0, 0, (), 0.0, 0)
 
 

@@ -250,7 +250,7 @@ def test_a_result_that_failed_keeps_its_excerpt(tmp_path: Any) -> None:
         ("/srv", "make; cd ..", "/"),
         ("/srv", "cd 'app'", "/srv/app"),
         ("/srv", "cd", "~"),
-        ("/srv", "cd ~/work", "~/work"),
+        ("/srv", "cd ~/app", "~/app"),
         ("/srv", "(cd app; make)", "/srv"),
         ("/srv", "echo cd app", "/srv"),
         ("/srv", "pushd /var/x\nmake", "/var/x"),
