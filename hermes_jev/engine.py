@@ -84,6 +84,15 @@ class JevEngine(ContextEngine):
         self._listeners = listeners.Listeners()
         self._last: Receipt | None = None
         self._last_error = ""
+        self._own = frozenset((*vars(self), "_own"))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy takes along: not what the host put here that is no plain value, such as its locks."""
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name in self._own or isinstance(value, bool | int | float | str | None)
+        }
 
     @property
     def name(self) -> str:

@@ -73,6 +73,19 @@ def copies() -> None:
         assert made.context_length == WINDOW
 
 
+def copies_after_the_host_put_its_lock_here() -> None:
+    """Newer hosts keep a lock on the engine they run; a copy goes on without it."""
+    import threading
+
+    made = engine()
+    made._host_lock = threading.Lock()
+    made._host_note = "kept"
+    other = copy.deepcopy(made)
+    assert not hasattr(other, "_host_lock")
+    assert other._host_note == "kept"
+    assert other.compress(messages(), current_tokens=50_000) is not None
+
+
 def attributes() -> None:
     """The host writes these without asking."""
     made = engine()
