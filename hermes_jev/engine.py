@@ -17,11 +17,13 @@ from typing import Any
 from agent.context_engine import ContextEngine
 
 from . import host, listeners
+from .effective import inside
 from .egress import gate
 from .errors import StoreError
+from .fields import HostFields
 from .handover import for_host
 from .job import Job, Pruned
-from .judge import Judge
+from .judge import Judge, spent_today
 from .lineage import Lineage
 from .notes import Notes
 from .pins import EXPAND_TOOL
@@ -29,7 +31,7 @@ from .policy import Cuts, prompt_room, should_compact
 from .prune import run
 from .quiet import GROWTH, Quiet
 from .receipts import Receipt
-from .settings import Resolved, Settings, Source, environment_source, resolve
+from .settings import Resolved, Settings
 from .status import status
 from .store import Store
 from .stores import FOLDER
@@ -49,29 +51,11 @@ STORE_PATIENCE_S = 1.0
 """Seconds an operation waits for another process' lock: a pass has four, and the user waits for all of them."""
 
 
-class JevEngine(ContextEngine):
+class JevEngine(HostFields, ContextEngine):
     """Shortens old tool results, keeps every word, gives every byte back through `expand`."""
 
-    # The host keeps these many messages out of its own preflight test; the engine pins by calls, not by messages.
-    protect_first_n = 3
-    protect_last_n = 6
-
     def __init__(self) -> None:
-        self.last_prompt_tokens = 0
-        self.last_completion_tokens = 0
-        self.last_total_tokens = 0
-        self.last_real_prompt_tokens = 0
-        self.threshold_tokens = 0
-        self.threshold_percent = Settings().trigger_percent
-        # What the idle compaction of newer hosts takes for the share of the threshold that a pass leaves.
-        self.summary_target_ratio = Settings().target_percent / Settings().trigger_percent
-        self.context_length = 0
-        # Lossy passes only: from two on the host warns the user of lost accuracy. `get_status` counts all passes.
-        self.compression_count = 0
-        self.awaiting_real_usage_after_compression = False
-        self._last_compress_aborted = False
-        self._last_summary_error = ""
-        self._last_compression_made_progress = False
+        super().__init__()
         self._resolved = Resolved(Settings(), {})
         self._notes = Notes()
         self._home = ""
@@ -84,15 +68,7 @@ class JevEngine(ContextEngine):
         self._listeners = listeners.Listeners()
         self._last: Receipt | None = None
         self._last_error = ""
-        self._own = frozenset((*vars(self), "_own"))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What a copy takes along: not what the host put here that is no plain value, such as its locks."""
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if name in self._own or isinstance(value, bool | int | float | str | None)
-        }
+        self._own = frozenset(vars(self))
 
     @property
     def name(self) -> str:
@@ -315,11 +291,6 @@ class JevEngine(ContextEngine):
         self._last_compression_made_progress = True
         return new
 
-    def _abort(self, why: str) -> None:
-        """The host shows this to the user; the next pass clears it."""
-        self._last_compress_aborted, self._last_summary_error = True, why
-        self._last_compression_made_progress = False
-
     # -- tools ------------------------------------------------------------------------------------------------------
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
@@ -349,6 +320,7 @@ class JevEngine(ContextEngine):
             lineage=self._lineage,
             home=self._folder(),
             judge=self._judge().name,
+            spent=spent_today(self._store()),
             store=self._store(),
             last=self._last,
             error=self._last_error,
@@ -365,9 +337,7 @@ class JevEngine(ContextEngine):
 
     def _load_settings(self) -> None:
         """Settings of the current home and environment; a refused value is said once and defaulted."""
-        found = resolve(
-            [Source("config.yaml", host.plugin_settings()), environment_source(host.environment())], strict=False
-        )
+        found = inside(host.plugin_settings(), host.environment())
         self._resolved = found
         for problem in found.problems:
             self._notes.log_once(problem)

@@ -6,7 +6,7 @@
     ├── StoreError         an original that cannot be kept or read    → the pass: that result stays whole
     │   └── NotStored      nothing is stored under that pointer       → expand, restore
     └── JudgeError         a question that got no usable answer       → the pass: no verdict, and doubt keeps
-        ├── JudgeAuth         the key is missing or refused
+        ├── JudgeAuth         the key is missing or refused, or has no credit
         ├── JudgeTooLarge     the request is over the service's limit
         ├── JudgeTransient    the service, the network or the deadline
         ├── JudgeBadRequest   the service does not understand the request
@@ -48,7 +48,7 @@ class JudgeError(JevError):
 
 
 class JudgeAuth(JudgeError):
-    """The service refused the key, or there is none."""
+    """The service refused the key, there is none, or nothing is left to pay with."""
 
     code = "auth"
 

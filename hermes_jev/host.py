@@ -19,7 +19,7 @@ from hermes_cli.config import get_env_value, load_config
 from hermes_constants import get_hermes_home
 
 from .errors import ConfigError
-from .judge import Judge, Lexical, Silent, judge_of
+from .judge import Judge, Lexical, Silent, judge_of, key_names
 from .notes import Notes
 from .settings import Settings
 
@@ -77,9 +77,9 @@ def judge(settings: Settings, notes: Notes) -> Judge:
         notes.say(f"the judge cannot be reached: {error}")
         return Silent(code="bad_request")
     if settings.judge == "auto" and isinstance(found, Lexical):
-        notes.say("no key for Jev (TYPESAFE_API_KEY): the lexical judge decides", logging.INFO)
+        notes.say(f"no key for Jev ({key_names(settings)}): the lexical judge decides", logging.INFO)
     if isinstance(found, Silent):
-        notes.say("judge is jev and there is no key (TYPESAFE_API_KEY)")
+        notes.say(f"judge is jev and there is no key ({key_names(settings)})")
     return found
 
 

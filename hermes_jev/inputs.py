@@ -1,7 +1,8 @@
 """Transcripts from files: what can be read, and what is said when it cannot.
 
 A document is a JSON array of messages, an object with `messages`, or JSON lines of either (one message a line, or one
-session a line, as `hermes sessions export` writes). What is written back has the shape that was read.
+session a line, as `hermes sessions export` writes). What is written back has the shape that was read. A session file
+of Claude Code is read as chat messages, and written as such.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
+from .claude_code import conversations, is_session
 from .errors import InputError
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
@@ -28,16 +30,17 @@ class Document:
     shape: Shape
     parts: tuple[list[Any], ...]
     frames: tuple[Mapping[str, Any], ...] = ()
-    archived: tuple[list[Any], ...] = ()
+    archived: tuple[Sequence[Any], ...] = ()
 
     def dump(self, parts: Sequence[list[Any]]) -> str:
         """The document with these messages in place of its own, as JSON text with a final newline."""
+        archived = self.archived or ((),) * len(parts)
         if self.shape == "array":
             return to_json(parts[0]) + "\n"
         if self.shape == "object":
-            return to_json({**self.frames[0], "messages": [*self.archived[0], *parts[0]]}) + "\n"
+            return to_json({**self.frames[0], "messages": [*archived[0], *parts[0]]}) + "\n"
         if self.shape == "sessions":
-            whole = ([*old, *part] for old, part in zip(self.archived, parts, strict=True))
+            whole = ([*old, *part] for old, part in zip(archived, parts, strict=True))
             rows = [{**frame, "messages": part} for frame, part in zip(self.frames, whole, strict=True)]
         else:
             rows = parts[0]
@@ -61,7 +64,7 @@ def read_document(data: bytes, name: str) -> Document:
         raise InputError(f"{name}: empty; a JSON array of messages is needed")
     start = text.lstrip()[0]
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    if start == "{" and len(lines) > 1 and _is_json(lines[0][1]):
+    if start == "{" and _is_json(lines[0][1]) and (len(lines) > 1 or is_session([json.loads(lines[0][1])])):
         return _from_lines(lines, name)
     value = _parse(text, name, 1)
     if isinstance(value, list):
@@ -100,6 +103,10 @@ def _from_lines(lines: Iterable[tuple[int, str]], name: str) -> Document:
             _check(row["messages"], name, lambda _, number=number: number)
         return _framed("sessions", [row for _, row in rows])
     values = [row for _, row in rows]
+    if is_session(values):
+        found = conversations(values)
+        frames = tuple({"id": session} for session in found)
+        return Document("sessions" if len(found) > 1 else "lines", tuple(found.values()), frames)
     _check(values, name, lambda at: rows[at][0])
     return Document("lines", (values,))
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from . import window
 from .egress import Gate
 from .errors import StoreError
-from .judge import Answer, Answers, Judge, Lexical, ask_blocking
+from .judge import Answer, Answers, Judge, Lexical, ask_watched, key_names, limits_of, watch_of
 from .policy import Verdict
 from .questions import VERSION, question_ids
 from .settings import Settings
@@ -26,16 +26,28 @@ PUT_OFF = "put off"
 """Stage of a row that says: there were more candidates than one pass asks about. It holds until the session goes on,
 so that a second pass over the same conversation asks nothing."""
 
+TRIMMED = "trimmed"
+"""Stage of a verdict on a call whose texts were cut once more, to 200 characters of head and 100 of tail, since the
+service found even one call too long."""
+
 ASK_AGAIN_CALLS = 20
 """A stored verdict is asked again once this many further calls are completed: needs change as work goes on."""
 
 _WORDS = {
-    "auth": "has no key or a refused one (TYPESAFE_API_KEY)",
+    "auth": "has no key, a refused one or no credit ({keys})",
     "too_large": "found a request too long",
     "transient": "could not be reached or did not answer in time",
     "bad_request": "refused the request",
     "bad_response": "answered in another format",
 }
+
+_DECLINED = {
+    "paused": "asked to be left alone; it is asked again after that",
+    "circuit": "failed three passes in a row; it is asked again within five minutes",
+    "budget": "was not asked: the day's cost limit would be crossed (daily_cost_limit_usd)",
+}
+_STANDS_IN = ("circuit", "budget")
+"""Why a service was not asked, where the embedded judge answers in its place."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +92,7 @@ def judged(
     """Verdicts for the candidates. `contents` maps ordinals to content hashes. Never raises for judge or store."""
     standing = {contents[exchange.ordinal]: exchange for exchange in candidates}
     first = _ask(transcript, standing, bench, bench.judge)
-    if first.failed and urgent and not bench.judge.local:
+    if first.failed and (urgent or first.answers.declined in _STANDS_IN) and not bench.judge.local:
         silent = {content: exchange for content, exchange in standing.items() if exchange.ordinal not in first.verdicts}
         second = _ask(transcript, silent, bench, Lexical())
         first = replace(
@@ -126,28 +138,41 @@ def _ask(transcript: Transcript, standing: Mapping[str, Exchange], bench: Bench,
     if put_off:
         problems.append(f"{len(put_off)} results were not asked about: one pass asks about the largest {len(asked)}")
     what = window.Question(transcript, asked, bench.goal, bench.focus, bench.actions)
-    fitted = window.fit_local(what) if judge.local else window.fit(what, bench.gate, bench.settings.items_per_request)
+    fitted = (
+        window.fit_local(what)
+        if judge.local
+        else window.fit(what, bench.gate, bench.settings.items_per_request, limits_of(judge))
+    )
     problems.extend(sorted({f"not asked: {why}" for why in fitted.unsent.values()}))
     if not fitted.requests:
         late = tuple(e for e in standing.values() if e.ordinal in stored and e.ordinal not in verdicts)
         answers = Answers(judge=judge.name, model=judge.version)
         return Judged(verdicts, answers, problems=tuple(problems), put_off=(*put_off, *late))
     started = time.monotonic()
-    answers = ask_blocking(judge, fitted.requests, bench.settings.pass_deadline_s)
+    watch = watch_of(bench.store, bench.settings.daily_cost_limit_usd)
+    answers = ask_watched(judge, fitted.requests, bench.settings.pass_deadline_s, watch)
     answers = replace(answers, latency_ms=round(1_000 * (time.monotonic() - started)))
-    problems.extend(f"{judge.name} {_WORDS.get(code, 'failed')}" for code in sorted(set(answers.errors)))
+    problems.extend(_troubles(judge, answers, key_names(bench.settings)))
     new = {
         exchange.ordinal: verdict
         for exchange in asked
         if (verdict := _verdict(exchange, answers, fitted.stages.get(exchange.ordinal, ""), judge)) is not None
     }
-    if not new and not answers.errors:
+    if not new and not answers.errors and not answers.declined:
         problems.append(f"{judge.name} gave no answer that can be used")
     rows = {keys[n]: StoredVerdict(v.call, v.output, v.stage, calls, v.judge) for n, v in new.items()}
     rows |= {keys[e.ordinal]: StoredVerdict(None, None, PUT_OFF, calls, judge.name) for e in put_off}
     _save(bench, rows, problems)
     partial = bool(new) and len(new) < len(asked) - len(fitted.unsent)
     return Judged({**verdicts, **new}, answers, not new, partial, tuple(problems), tuple(put_off))
+
+
+def _troubles(judge: Judge, answers: Answers, keys: str) -> list[str]:
+    """What went wrong, in words, with what stood behind it; `keys` are the variables that may hold a key."""
+    behind = f": {', '.join(answers.details)}" if answers.details else ""
+    words = [_WORDS.get(code, "failed").format(keys=keys) for code in sorted(set(answers.errors))]
+    troubles = [f"{judge.name} {word}{behind}" for word in words]
+    return [*troubles, f"{judge.name} {_DECLINED[answers.declined]}"] if answers.declined else troubles
 
 
 def _stored(bench: Bench, keys: Mapping[int, str], calls: int, problems: list[str]) -> dict[int, StoredVerdict]:
@@ -171,7 +196,8 @@ def _verdict(exchange: Exchange, answers: Answers, stage: str, judge: Judge) -> 
     """None without the answer about the output: it alone says that something may go."""
     call, output = (answers.by_id.get(name) for name in question_ids(exchange.ordinal))
     needed = _probability(output)
-    return None if needed is None else Verdict(_probability(call), needed, stage, judge.name)
+    seen = TRIMMED if question_ids(exchange.ordinal)[1] in answers.trimmed else stage
+    return None if needed is None else Verdict(_probability(call), needed, seen, judge.name)
 
 
 def _probability(answer: Answer | None) -> float | None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from .cutting import check, cut
+from .effective import from_environment
 from .errors import ConfigError, InputError
 from .goal import actions_of, goal_of
 from .inputs import require_messages
@@ -24,7 +25,7 @@ from .plan import Costs, Plan, all_removed
 from .policy import Cuts, Pressure, decide
 from .receipts import Outcome
 from .record import Recorder
-from .settings import Settings, Source, from_environment, resolve
+from .settings import Settings, Source, resolve
 from .store import Store
 from .stores import open_store
 from .survey import Survey, survey
@@ -102,7 +103,8 @@ def run(messages: list[Any], job: Job) -> Pruned:
     record = record.with_verdicts(verdict, bench.goal_hash)
     costs = Costs(transcript, settings, cuts)
     plan = Plan(tuple(decide(found.candidates, verdict.verdicts, pressure, cuts)))
-    if verdict.put_off and pressure.window is not None and pressure.after(costs.freed(plan)) >= pressure.trigger:
+    late = verdict.put_off and not verdict.failed and pressure.window is not None
+    if late and pressure.after(costs.freed(plan)) >= pressure.trigger:
         verdict = with_the_rest(transcript, verdict, found.contents, bench)
         record = record.with_verdicts(verdict, bench.goal_hash)
         plan = Plan(tuple(decide(found.candidates, verdict.verdicts, pressure, cuts)))

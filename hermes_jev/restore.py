@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from . import arguments, drops, prose
+from .effective import from_environment
 from .errors import NotStored, StoreError
 from .inputs import require_messages
 from .notice import Cut, cut_in, read
-from .settings import from_environment
 from .store import Original, Store
 from .stores import stores_to_read
 

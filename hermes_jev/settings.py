@@ -1,6 +1,6 @@
 """Every setting, its default, its limits, and where an effective value came from.
 
-`resolve` reads sources in order (a later one wins): the defaults, then mappings such as Hermes'
+`resolve` reads sources in order (a later one wins): the defaults, then mappings such as the user's file, Hermes'
 `plugins.entries.hermes_jev.settings`, the environment (`HERMES_JEV_<NAME>`), and command-line flags. On the command
 line a bad value stops with a ConfigError; inside Hermes it is defaulted and said, since a typing error in a setting
 must not switch the engine off.
@@ -20,6 +20,8 @@ from .errors import ConfigError
 from .redact import redact
 
 ENVIRONMENT_PREFIX = "HERMES_JEV_"
+NOT_SETTINGS = frozenset({"config", "receipt_path"})
+"""What the environment may name beside settings: the user's file, and where `jev compact` writes receipts."""
 NOTICE_CHARS = 200
 """The longest notice, in characters."""
 
@@ -40,11 +42,17 @@ def _names(value: Any) -> Any:
         return [part.strip() for part in value.split(",") if part.strip()]
 
 
+def _none(value: Any) -> Any:
+    """The word none, or nothing, as no value."""
+    return None if isinstance(value, str) and value.strip().lower() in ("", "none", "null") else value
+
+
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
 Share = Annotated[float, BeforeValidator(_no_bool), Field(gt=0, lt=1, allow_inf_nan=False)]
 Probability = Annotated[float, BeforeValidator(_no_bool), Field(ge=0, le=1, allow_inf_nan=False)]
 Seconds = Annotated[float, BeforeValidator(_no_bool), Field(gt=0, le=600, allow_inf_nan=False)]
 Count = Annotated[int, BeforeValidator(_no_bool), Field(ge=0)]
+Dollars = Annotated[float, BeforeValidator(_no_bool), Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[int, BeforeValidator(_no_bool), Field(ge=1)]
 
 
@@ -87,10 +95,14 @@ class Settings(BaseModel):
     """`text` lets the last rung of the ladder shorten old assistant messages, then old user messages; `off` never."""
     judge: Literal["auto", "jev", "lexical"] = "auto"
     """`auto` asks Jev when there is a key, else the embedded lexical judge."""
+    endpoint: Literal["typesafe", "openrouter", "openai", "cloudflare", "vercel", "ollama", "llamacpp", "custom"] = (
+        "typesafe"
+    )
+    """The service that Jev is asked at; `custom` is one of your own, named by `base_url`."""
     base_url: str = ""
-    """Where the judge is served; empty: TYPESAFE_BASE_URL, JEV_API_URL, then the service's own address."""
+    """Where the judge is served; empty: the endpoint's own address (typesafe: TYPESAFE_BASE_URL, JEV_API_URL first)."""
     model: str = ""
-    """The judge's model; empty: the endpoint's pinned one."""
+    """The judge's model; empty: the endpoint's pinned one (typesafe: TYPESAFE_DEFAULT_MODEL first)."""
     request_timeout_s: Seconds = 10.0
     """Seconds one request to the judge may take."""
     pass_deadline_s: Seconds = 10.0
@@ -101,6 +113,8 @@ class Settings(BaseModel):
     """Tool calls described and asked about in one request."""
     max_candidates: Positive = 256
     """Tool calls a remote judge is asked about in one pass, largest first."""
+    daily_cost_limit_usd: Annotated[Dollars | None, BeforeValidator(_none)] = None
+    """US dollars a day (UTC) for all services together; what would cross it goes to the lexical judge."""
     store_dir: str = ""
     """Folder of the store; empty: the Hermes home, or the user's data folder outside Hermes."""
     receipts: bool = True
@@ -162,13 +176,9 @@ def environment_source(environment: Mapping[str, str]) -> Source:
     values: dict[str, Any] = {}
     for variable, text in environment.items():
         if variable.startswith(ENVIRONMENT_PREFIX):
-            values[variable.removeprefix(ENVIRONMENT_PREFIX).lower()] = text
+            name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
+            values.update({name: text} if name not in NOT_SETTINGS else {})
     return Source("environment", values)
-
-
-def from_environment(environment: Mapping[str, str]) -> Settings:
-    """The settings of a process outside Hermes. Raises ConfigError for a value that cannot be used."""
-    return resolve([environment_source(environment)], strict=True).settings
 
 
 def resolve(sources: Sequence[Source], *, strict: bool) -> Resolved:

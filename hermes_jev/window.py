@@ -13,14 +13,14 @@ from typing import Any, Literal
 
 from .egress import Gate, RedactionError
 from .goal import GOAL_CHARS, shorten
-from .judge.protocol import Request, Subject
+from .judge.protocol import USUAL_LIMITS, Limits, Request, Subject
 from .outcome import Outcome
 from .questions import CONTEXT, questions
 from .tokens import content_text, estimate_tokens
 from .transcript import Exchange, Message, Transcript
 
-STATE_TOKENS = 24_000
-"""Estimated tokens of a request's state; with the estimator's margin it stays under the service's 32,000."""
+STATE_TOKENS = USUAL_LIMITS.state_tokens
+"""Estimated tokens of a request's state, usually; with the estimator's margin it stays under the service's 32,000."""
 
 INPUT_CHARS = 1_000
 SEEN_INPUT_CHARS = 200
@@ -67,13 +67,15 @@ def fit_local(what: Question) -> Fitted:
     return Fitted((request,), {exchange.ordinal: "whole" for exchange in what.asked})
 
 
-def fit(what: Question, gate: Gate, items_per_request: int) -> Fitted:
-    """Requests for a remote judge: redacted, at most `items_per_request` calls each, within the state budget."""
+def fit(what: Question, gate: Gate, items_per_request: int, limits: Limits = USUAL_LIMITS) -> Fitted:
+    """Requests for a remote judge: redacted, at most `items_per_request` calls each, within the service's limits."""
     try:
         frame = _frame(what, gate)
     except RedactionError:
         return Fitted(unsent={exchange.ordinal: "cannot be redacted" for exchange in what.asked})
     base = estimate_tokens(json.dumps(frame, ensure_ascii=False))
+    most = max(1, min(items_per_request, limits.questions // len(questions(0))))
+    asking = sum(estimate_tokens(question.instructions + str(question.criteria)) for question in questions(10_000))
     requests: list[Request] = []
     stages: dict[int, Stage] = {}
     unsent: dict[int, str] = {}
@@ -86,7 +88,8 @@ def fit(what: Question, gate: Gate, items_per_request: int) -> Fitted:
             unsent[exchange.ordinal] = "cannot be redacted"
             continue
         cost = estimate_tokens(json.dumps(item, ensure_ascii=False))
-        if batch and (len(batch) == items_per_request or used + cost > STATE_TOKENS):
+        full = used + cost > limits.state_tokens or used + cost + asking * (len(batch) + 1) > limits.request_tokens
+        if batch and (full or len(batch) == most):
             requests.append(_request(frame, batch))
             batch, used = [], base
         batch.append((exchange, item))

@@ -15,6 +15,8 @@ import os
 import pickle
 import re
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -307,6 +309,51 @@ def bad_settings() -> None:
     assert "TYPESAFE_BASE_URL" in problems
     assert sum("trigger_percent" in text for text in records) == 1
     assert made.get_status()["outcome"] == "judge_failed"
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """Knows no route."""
+
+    asked = 0
+
+    def do_POST(self) -> None:
+        Refusing.asked += 1
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(404)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing on stderr."""
+
+
+def a_service_is_remembered() -> None:
+    """After three failed passes, of whichever copy, the lexical judge answers; status and receipt say so."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    os.environ |= {
+        "HERMES_JEV_JUDGE": "jev",
+        "TYPESAFE_API_KEY": "apikey_FAKE",
+        "TYPESAFE_BASE_URL": f"http://127.0.0.1:{server.server_address[1]}",
+    }
+    made = engine()
+    given = messages()
+    for other in (made, made.clone_for_agent(), engine("S2")):
+        assert other.compress(given, current_tokens=50_000) is given
+        assert other.get_status()["outcome"] == "judge_failed"
+        assert "HTTP 404" in " ".join(other.get_status()["problems"])
+    asked = Refusing.asked
+    after = engine("S3").compress(given, current_tokens=50_000)
+    last = made.clone_for_agent()
+    last.compress(given, current_tokens=50_000)
+    server.shutdown()
+    server.server_close()
+    assert Refusing.asked == asked == 3
+    assert after is not given
+    status = last.get_status()
+    assert status["spent_today_usd"] == 0.0
+    assert "failed three passes in a row" in " ".join(status["problems"])
+    assert "the lexical judge stood in" in " ".join(status["problems"])
 
 
 def expand_for_a_session() -> None:

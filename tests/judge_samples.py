@@ -9,7 +9,7 @@ import httpx
 from pydantic import SecretStr
 from system_one_server import KEY
 
-from hermes_jev.judge.endpoints import TYPESAFE, resolve_endpoint
+from hermes_jev.judge.endpoints import PRESETS, TYPESAFE, resolve_endpoint
 from hermes_jev.judge.protocol import Question, Request
 from hermes_jev.judge.system_one import SystemOne
 
@@ -46,6 +46,13 @@ class Naps:
 
     async def __call__(self, seconds: float) -> None:
         self.taken.append(seconds)
+
+
+def judge_for(endpoint: str, **options: Any) -> SystemOne:
+    """A judge that asks a known service, with a key where it takes one."""
+    resolved = resolve_endpoint({"CLOUDFLARE_ACCOUNT_ID": "a1b2c3"}, preset=PRESETS[endpoint])
+    key = SecretStr(KEY) if resolved.key_needed else None
+    return SystemOne(resolved, key, **{"jitter": lambda: 0.0, "sleep": Naps(), **options})
 
 
 def judge_at(

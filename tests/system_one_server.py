@@ -32,6 +32,7 @@ Decide = Callable[[str, Mapping[str, Any], Any], float]
 MODES = (
     "ok",
     "hang",
+    "slow_first_byte",
     "drip",
     "reset",
     "half_body",
@@ -61,7 +62,9 @@ class SystemOneServer:
 
     `mode` is one of MODES; with `faults` set to a number only that many of the next requests meet it.
     `key` None accepts any. `limit_bytes` is the longest body that "too_large" accepts. `omit` are the ids that
-    "partial" leaves out (every second one if empty). `raw` are whole answers that "raw" gives as they are.
+    "partial" leaves out (every second one if empty). "slow_first_byte" says nothing for `first_byte_s` seconds after it
+    has read the request, and then answers. `retry_after` and `retry_after_ms` go with a 429 as they are; `location` and
+    `redirect_status` are those of "redirect". `raw` are whole answers that "raw" gives as they are.
     """
 
     def __init__(self, decide: Decide | None = None, *, key: str | None = KEY, log: Path | None = None) -> None:
@@ -71,7 +74,11 @@ class SystemOneServer:
         self.mode = "ok"
         self.faults: int | None = None
         self.delay_s = 0.0
+        self.first_byte_s = 0.0
         self.retry_after: str | None = None
+        self.retry_after_ms: str | None = None
+        self.location = "/v1/systemone?moved"
+        self.redirect_status = 307
         self.limit_bytes = 20_000
         self.omit: frozenset[str] = frozenset()
         self.raw: dict[str, Any] = {}
@@ -131,7 +138,7 @@ class SystemOneServer:
         """What the service answers, transport faults aside."""
         if request.path.partition("?")[0] != "/v1/systemone":
             return Reply(404, {"detail": "Not Found"})
-        refusal = self._refusal(request.headers) or _http_fault(mode, self.retry_after) or invalid(request.body)
+        refusal = self._refusal(request.headers) or self._http_fault(mode) or invalid(request.body)
         if refusal:
             return refusal
         if mode == "too_large" and len(request.raw) > self.limit_bytes:
@@ -147,6 +154,17 @@ class SystemOneServer:
         tokens = OVERHEAD_TOKENS + -(-len(request.raw) // 4)
         usage = {"input_tokens": tokens, "output_tokens": 11 * len(answers)}
         return Reply(200, {"model": MODELS[body["model"]], "answers": answers, "usage": usage})
+
+    def _http_fault(self, mode: str) -> Reply | None:
+        if mode == "http_429":
+            given = (("Retry-After", self.retry_after), ("Retry-After-Ms", self.retry_after_ms))
+            headers = tuple((name, value) for name, value in given if value is not None)
+            return Reply(429, {"detail": {"error_type": "rate_limit_error", "message": "Too many requests"}}, headers)
+        if mode == "http_500":
+            return Reply(500, "Internal Server Error")
+        if mode == "redirect":
+            return Reply(self.redirect_status, {"detail": "moved"}, (("Location", self.location),))
+        return None
 
     def _refusal(self, headers: Mapping[str, str]) -> Reply | None:
         given = headers.get("authorization", "")
@@ -220,6 +238,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if mode == "hang":
             service.stopping.wait()
             self.close_connection = True
+        elif mode == "slow_first_byte":
+            service.stopping.wait(service.first_byte_s)
+            self._send(service.reply(request, "ok"), number)
         elif mode == "drip":
             self._send_bytes(200, b" ", "application/json", (), number, claimed=100_000)
             while not service.stopping.wait(0.02):
@@ -274,17 +295,6 @@ def _parsed(raw: bytes) -> Any:
         return json.loads(raw, parse_constant=_refuse_constant)
     except ValueError:
         return None
-
-
-def _http_fault(mode: str, retry_after: str | None) -> Reply | None:
-    if mode == "http_429":
-        headers = () if retry_after is None else (("Retry-After", retry_after),)
-        return Reply(429, {"detail": {"error_type": "rate_limit_error", "message": "Too many requests"}}, headers)
-    if mode == "http_500":
-        return Reply(500, "Internal Server Error")
-    if mode == "redirect":
-        return Reply(307, {"detail": "moved"}, (("Location", "/v1/systemone?moved"),))
-    return None
 
 
 def _spread(value: float, options: int) -> list[float]:

@@ -9,12 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_jev.judge.dialects import (
-    DIALECTS,
-    choice_confidence,
-    expected_score,
-    score_confidence,
-)
+from hermes_jev.judge.answers import choice_confidence, expected_score, likeliest, score_confidence
+from hermes_jev.judge.dialects import DIALECTS
 from hermes_jev.judge.protocol import Answer, Question
 
 SPEECH = DIALECTS["systemone"]
@@ -185,6 +181,72 @@ def test_the_sum_may_be_off_by_the_rounding_of_its_terms(options: int, total: fl
     probabilities = {f"o{i}": 0.0 for i in range(options)} | {"o0": min(total, 1.0), "o1": max(0.0, total - 1)}
 
     assert (answer_to(question, {"type": "choice", "probabilities": probabilities}) is not None) is believed
+
+
+# --- answers without probabilities --------------------------------------------------------------------------------
+
+LEVELS = Question("value", "score", "How much?", {"none": "Nothing of it.", "some": "A part.", "all": "Every word."})
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "expected"),
+    [
+        (CHOICE, {"choice": "drop"}, Answer(level="drop")),
+        (CHOICE, {"choice": "drop", "confidence": 0.9, "probabilities": None}, Answer(level="drop")),
+        (CHOICE, {"choice": "drop", "probabilities": {}}, Answer(level="drop")),
+        (CHOICE, {"choice": "other"}, None),
+        (CHOICE, {"choice": None}, None),
+        (CHOICE, {}, None),
+        (CHOICE, {"choice": "drop", "probabilities": {"drop": 2}}, None),
+        (LEVELS, {"score": 1.4}, Answer(score=1.4)),
+        (LEVELS, {"score": 0, "legend": None}, Answer(score=0.0)),
+        (LEVELS, {"score": 2, "probabilities": []}, Answer(score=2.0)),
+        (LEVELS, {"score": 2.01}, None),
+        (LEVELS, {"score": -0.1}, None),
+        (LEVELS, {"score": math.nan}, None),
+        (LEVELS, {"score": True}, None),
+        (LEVELS, {"score": "some"}, Answer(level="some")),
+        (LEVELS, {"score": "2"}, Answer(level="all")),
+        (LEVELS, {"score": "A part."}, Answer(level="some")),
+        (LEVELS, {"level": "all"}, Answer(level="all")),
+        (LEVELS, {"level": 1}, Answer(level="some")),
+        (LEVELS, {"label": "none"}, Answer(level="none")),
+        (LEVELS, {"level": "much"}, None),
+        (LEVELS, {"level": 3}, None),
+        (LEVELS, {"level": True}, None),
+        (LEVELS, {"level": ["all"]}, None),
+        (LEVELS, {"score": 1.0, "probabilities": {"0": 0.5, "1": 0.5}}, None),
+        (LEVELS, {}, None),
+        (NOUL, {"level": "true"}, None),
+        (NOUL, {"score": 1.0}, None),
+    ],
+    ids=repr,
+)
+def test_an_answer_may_only_name_a_level_or_give_a_score(question: Question, answer: Any, expected: Any) -> None:
+    assert answer_to(question, {"type": question.kind, **answer}) == expected
+
+
+def test_a_level_goes_by_its_place_before_its_name_before_its_description() -> None:
+    question = Question("v", "score", "?", {"1": "2", "x": "1", "2": "x"})
+
+    named = {word: answer_to(question, {"type": "score", "level": word}) for word in ("0", "1", "2", "x")}
+
+    assert {word: answer.level if answer else None for word, answer in named.items()} == {
+        "0": "1",
+        "1": "x",
+        "2": "2",
+        "x": "x",
+    }
+
+
+def test_the_likeliest_is_computed() -> None:
+    said_otherwise = {"type": "choice", "choice": "drop", "probabilities": {"keep": 0.5, "summarize": 0.5, "drop": 0}}
+    answer = answer_to(CHOICE, said_otherwise)
+
+    assert answer is not None
+    assert likeliest(answer) == "keep"
+    assert likeliest(Answer(level="drop")) == "drop"
+    assert likeliest(Answer(score=1.5)) is None
 
 
 def test_confidence_and_mean_follow_the_published_examples() -> None:

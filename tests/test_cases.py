@@ -20,7 +20,6 @@ BACK = "The way back"
 LIVES = "Every way a session lives"
 
 WAITING: dict[str, str] = {
-    "058": "The judge",
     "100": BACK,
     "101": BACK,
     "104": BACK,

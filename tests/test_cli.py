@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from builders import GOAL, assistant, call, pair, result, session, text, user
+from system_one_server import SystemOneServer
 
 from hermes_jev import __version__, cli
 from hermes_jev.inputs import read_document
@@ -51,6 +52,22 @@ def jev(
         timeout=60,
         check=False,
     )
+
+
+def test_processes_share_what_is_known_of_a_service(tmp_path: Path) -> None:
+    """Three that found it down, and the fourth does not ask: the lexical judge answers."""
+    with SystemOneServer(key="apikey_other") as server:
+        env = {"TYPESAFE_API_KEY": "apikey_FAKE", "TYPESAFE_BASE_URL": server.url}
+        runs = []
+        for number in range(4):
+            (tmp_path / "s.json").write_text(json.dumps(session(6, size=4_000 + number)))
+            runs.append(jev("prune", "s.json", "--judge", "jev", "--store", "store", "--stats", "json", env=env))
+
+    receipts = [json.loads(run.stderr.splitlines()[-1]) for run in runs]
+    assert [receipt["outcome"] for receipt in receipts[:3]] == ["judge_failed"] * 3
+    assert (len(server.requests), receipts[3]["judge"], receipts[3]["requests"]) == (3, "lexical", 0)
+    assert "failed three passes in a row" in " ".join(receipts[3]["problems"])
+    assert "apikey_FAKE" not in "".join(run.stderr.decode() + run.stdout.decode() for run in runs)
 
 
 class Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from typing import Any
@@ -16,7 +17,7 @@ from hermes_jev.judge.dialects import (
     from_bytes,
     to_bytes,
 )
-from hermes_jev.judge.protocol import Answer, Question, Request, Subject
+from hermes_jev.judge.protocol import Answer, Limits, Question, Request, Subject
 
 SPEECH = DIALECTS["systemone"]
 
@@ -192,26 +193,195 @@ def test_the_models_id_is_kept_if_it_is_one(model: Any, kept: str) -> None:
     assert SPEECH.decode({"answers": {"a": A}, "model": model}, TWO).model == kept
 
 
+# --- one-sided criteria, and the other dialects -------------------------------------------------------------------
+
+ONE_SIDED = Question("q", "noul", "Is it?", {"true": "It is."})
+
+
+def test_a_noul_with_one_side_has_it_in_its_instructions_where_both_are_needed() -> None:
+    strict = Limits(both_noul_sides=True)
+
+    plain = SPEECH.encode(Request("s", (ONE_SIDED, NOUL)), "m", Limits())["questions"]
+    folded = SPEECH.encode(Request("s", (ONE_SIDED, NOUL)), "m", strict)["questions"]
+
+    assert plain["q"] == {"type": "noul", "instructions": "Is it?", "criteria": {"true": "It is."}}
+    assert folded["q"] == {"type": "noul", "instructions": "Is it?\nTrue means: It is."}
+    assert plain["t1_call"] == folded["t1_call"]
+
+
+OPENAI, ENVELOPE = DIALECTS["openai"], DIALECTS["cloudflare"]
+
+
+def test_openai_is_asked_in_lists() -> None:
+    choice = Question("fate", "choice", "Which?", {"keep": "Needed.", "drop": ""})
+
+    body = OPENAI.encode(Request({"goal": "größer", "half": "\ud83d"}, (NOUL, choice, SCORE)), "gpt-6-luna", Limits())
+
+    sent = json.loads(to_bytes(body))
+    assert json.loads(sent.pop("input")) == {"goal": "größer", "half": "\ufffd"}
+    assert sent == {
+        "model": "gpt-6-luna",
+        "questions": [
+            {
+                "type": "predicate",
+                "name": "t1_call",
+                "instructions": "Does the call still matter?\nTrue means: It does.\nFalse means: It does not.",
+            },
+            {
+                "type": "choice",
+                "name": "fate",
+                "instructions": "Which?",
+                "choices": [{"value": "keep", "description": "Needed."}, {"value": "drop"}],
+            },
+            {
+                "type": "score",
+                "name": "value",
+                "instructions": "How much?",
+                "levels": [
+                    {"label": "0", "description": "Nothing."},
+                    {"label": "1", "description": "Some."},
+                    {"label": "2", "description": "All."},
+                ],
+            },
+        ],
+    }
+
+
+def test_openai_takes_a_text_as_it_is_and_refuses_what_json_cannot_hold() -> None:
+    assert OPENAI.encode(Request("plain", (NOUL,)), "m", Limits())["input"] == "plain"
+    with pytest.raises(JudgeBadRequest):
+        OPENAI.encode(Request({"n": math.nan}, (NOUL,)), "m", Limits())
+
+
+def test_openais_published_answer_is_read() -> None:
+    body = {
+        "model": "gpt-6-luna",
+        "answers": [
+            {"type": "predicate", "name": "t1_call", "probability": 0.93},
+            {
+                "type": "choice",
+                "name": "fate",
+                "choice": "keep",
+                "confidence": 0.9,
+                "probabilities": [
+                    {"value": "keep", "probability": 0.95},
+                    {"value": "summarize", "probability": 0.05},
+                    {"value": "drop", "probability": 0},
+                ],
+            },
+            {
+                "type": "score",
+                "name": "value",
+                "score": 1.7,
+                "confidence": 0.8,
+                "probabilities": [
+                    {"value": 0, "label": "0", "probability": 0.05},
+                    {"value": 1, "label": "1", "probability": 0.2},
+                    {"value": 2, "label": "2", "probability": 0.75},
+                ],
+            },
+        ],
+        "usage": {"input_tokens": 210, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 0},
+    }
+
+    decoded = OPENAI.decode(body, [NOUL, CHOICE, SCORE])
+
+    assert decoded.answers == {
+        "t1_call": Answer({"true": 0.93}),
+        "fate": Answer({"keep": 0.95, "summarize": 0.05, "drop": 0.0}),
+        "value": Answer({"0": 0.05, "1": 0.2, "2": 0.75}),
+    }
+    assert (decoded.model, decoded.input_tokens, decoded.cost) == ("gpt-6-luna", 210, None)
+
+
+@pytest.mark.parametrize("name", ["t1_call", None])
+def test_a_refusal_takes_no_other_answer_with_it(name: str | None) -> None:
+    other = {"type": "choice", "name": "fate" if name else None, "choice": "keep"}
+
+    decoded = OPENAI.decode({"answers": [{"type": "refusal", "name": name}, other]}, [NOUL, CHOICE])
+
+    assert decoded.answers == {"fate": Answer(level="keep")}
+
+
+def test_openrouters_published_answer_is_read() -> None:
+    body = {
+        "answers": {
+            "t1_call": {"noul": 0.96, "type": "noul"},
+            "fate": {
+                "choice": "keep",
+                "confidence": 0.75,
+                "probabilities": {"drop": 0, "summarize": 0.16, "keep": 0.84},
+                "type": "choice",
+            },
+            "value": {
+                "confidence": 0.99,
+                "legend": {"0": "Nothing.", "1": "Some.", "2": "All."},
+                "probabilities": {"0": 0, "1": 0.01, "2": 0.99},
+                "score": 1.99,
+                "type": "score",
+            },
+        },
+        "id": "gen-dec-1789738314-X5e5eKGQdvR9rblyX250",
+        "model": "typesafe/jev-1.13-20260917",
+        "provider": "TypeSafe",
+        "usage": {"cost": 0.000019992, "input_tokens": 476, "output_tokens": 70},
+    }
+
+    decoded = SPEECH.decode(body, [NOUL, CHOICE, SCORE])
+
+    assert {name: list(answer.probabilities.values()) for name, answer in decoded.answers.items()} == {
+        "t1_call": [0.96],
+        "fate": [0.84, 0.16, 0.0],
+        "value": [0.0, 0.01, 0.99],
+    }
+    assert decoded[1:] == ("typesafe/jev-1.13-20260917", 476, 0.000019992)
+
+
+def test_cloudflares_published_answer_is_read() -> None:
+    result = {"model": "clef-flash", "answers": {"t1_call": {"type": "noul", "noul": 0.7012}}}
+    body = {
+        "result": {**result, "usage": {"input_tokens": 120, "output_tokens": 0}},
+        "success": True,
+        "errors": [],
+        "messages": [],
+    }
+
+    decoded = ENVELOPE.decode(body, [NOUL])
+
+    assert decoded == ({"t1_call": Answer({"true": 0.7012})}, "clef-flash", 120, None)
+    assert ENVELOPE.encode(Request("s", (NOUL,)), "m", Limits()) == SPEECH.encode(Request("s", (NOUL,)), "m", Limits())
+
+
 @pytest.mark.parametrize(
-    ("body", "word"),
+    "body", [{"success": False, "errors": []}, {"success": False, "result": {"answers": {"t1_call": {}}}}, [], None]
+)
+def test_an_envelope_that_is_no_success_is_a_bad_response(body: Any) -> None:
+    with pytest.raises(JudgeBadResponse):
+        ENVELOPE.decode(body, [NOUL])
+
+
+@pytest.mark.parametrize(
+    ("more", "cost"),
     [
-        ({"detail": {"error_type": "max_tokens_exceeded"}}, "max_tokens_exceeded"),
-        ({"detail": {"error_type": "api_usage_error", "message": "secret words"}}, "api_usage_error"),
-        ({"message": "Authentication failed", "error_type": "authentication_error"}, "authentication_error"),
-        ({"error": {"error_type": "rate_limit_error"}}, "rate_limit_error"),
-        ({"detail": "Too many choices. Must have at most 255 choices."}, ""),
-        ({"detail": [{"loc": ["body"], "msg": "Field required", "type": "missing", "input": "words"}]}, ""),
-        ({"detail": {"error_type": "The key apikey_1234 is wrong"}}, ""),
-        ({"detail": {"error_type": "apikey_1234"}}, ""),
-        ({"detail": {"error_type": "a" * 41}}, ""),
-        ({"detail": {"error_type": ["x"]}}, ""),
-        ("Internal Server Error", ""),
-        (None, ""),
+        ({"usage": {"cost": 0.5}}, 0.5),
+        ({"usage": {"cost": "0.5"}}, 0.5),
+        ({"usage": {"cost": 0}}, 0.0),
+        ({"provider_metadata": {"gateway": {"cost": "0.000042"}}}, 0.000042),
+        ({"usage": {"cost": None}, "provider_metadata": {"gateway": {"cost": 0.25}}}, 0.25),
+        ({"usage": {"cost": True}}, None),
+        ({"usage": {"cost": "much"}}, None),
+        ({"usage": {"cost": -1}}, None),
+        ({"usage": {"cost": math.nan}}, None),
+        ({"usage": {"cost": "inf"}}, None),
+        ({"usage": {"cost": 10**400}}, None),
+        ({"usage": {"cost": 10**6}}, None),
+        ({"usage": [], "provider_metadata": []}, None),
+        ({}, None),
     ],
     ids=repr,
 )
-def test_of_an_error_body_only_a_short_word_is_kept(body: Any, word: str) -> None:
-    assert SPEECH.error_type(body) == word
+def test_a_price_is_read_where_it_makes_sense(more: dict[str, Any], cost: float | None) -> None:
+    assert SPEECH.decode({"answers": {"a": A}, **more}, TWO).cost == cost
 
 
 JSON_VALUES = st.recursive(
@@ -250,13 +420,19 @@ JSON_VALUES = st.recursive(
 @given(JSON_VALUES)
 def test_whatever_comes_back_is_refused_or_sound(body: Any) -> None:
     questions = [Question("a", "noul", "?", {}), CHOICE, SCORE]
+    with contextlib.suppress(JudgeBadResponse):
+        assert ENVELOPE.decode(body, questions) == SPEECH.decode(body, questions)
     try:
         decoded = SPEECH.decode(body, questions)
     except JudgeBadResponse:
         return
     for question in questions:
         found = decoded.answers.get(question.id)
-        if found is not None:
+        if found is not None and not found.probabilities:
+            assert (found.level is None) is not (found.score is None)
+            assert found.level is None or found.level in question.criteria
+            assert found.score is None or 0 <= found.score <= len(question.criteria) - 1
+        elif found is not None:
             assert list(found.probabilities) == (["true"] if question.kind == "noul" else list(question.criteria))
             assert all(0 <= probability <= 1 for probability in found.probabilities.values())
     assert decoded.answers.keys() <= {question.id for question in questions}

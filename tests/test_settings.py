@@ -32,6 +32,7 @@ WRONG: dict[str, list[Any]] = {
     "removed_calls": ["keep", "", None, 5],
     "last_resort": ["words", "", None, True],
     "judge": ["oracle", "", None, 5],
+    "endpoint": ["bedrock", "", None, 5],
     "base_url": [5, None, ["http://x"]],
     "model": [5, None],
     "request_timeout_s": [0, -1, 601, "soon", float("nan"), True],
@@ -39,6 +40,7 @@ WRONG: dict[str, list[Any]] = {
     "concurrency": [0, 65, "x", True],
     "items_per_request": [0, 33, "x", True],
     "max_candidates": [0, "x", True],
+    "daily_cost_limit_usd": [-0.01, "much", float("nan"), float("inf"), True, []],
     "store_dir": [5, None],
     "receipts": ["perhaps", None, 7],
 }
@@ -75,6 +77,7 @@ def test_the_defaults() -> None:
         "removed_calls": "notice",
         "last_resort": "text",
         "judge": "auto",
+        "endpoint": "typesafe",
         "base_url": "",
         "model": "",
         "request_timeout_s": 10.0,
@@ -82,6 +85,7 @@ def test_the_defaults() -> None:
         "concurrency": 8,
         "items_per_request": 32,
         "max_candidates": 256,
+        "daily_cost_limit_usd": None,
         "store_dir": "",
         "receipts": True,
     }

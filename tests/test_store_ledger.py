@@ -127,7 +127,7 @@ def test_each_step_runs_once_and_is_recorded_with_what_it_did(tmp_path: Path) ->
         with pytest.raises(sqlite3.OperationalError, match="already exists"):
             migrate(connection, (*MIGRATIONS, m002_extra, m003_fails))
         assert not connection.in_transaction
-        assert applied(connection) == {"m001_truth", "m002_extra"}
+        assert applied(connection) == {step.__name__ for step in MIGRATIONS} | {"m002_extra"}
         assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
         with pytest.raises(StoreError, match="later version"):
             migrate(connection)
@@ -175,7 +175,7 @@ def test_a_file_of_a_later_version_is_read_and_not_written(store: Store) -> None
 
 def test_released_steps_do_not_change() -> None:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        migrate(connection)
+        migrate(connection, MIGRATIONS[:1])
         rows = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name").fetchall()
     schema = "\n".join(" ".join(sql.split()) for (sql,) in rows)
     assert (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import json
 import logging
 import math
 import pickle
@@ -14,14 +15,15 @@ from typing import Any
 import httpx
 import pytest
 import respx
-from judge_samples import QUARTER, a_request, judge_at, questions
+from judge_samples import CRITERIA, QUARTER, a_request, judge_at, questions
 from pydantic import SecretStr
 from system_one_server import KEY, MODES, SystemOneServer
 
 from hermes_jev.errors import ConfigError
 from hermes_jev.judge.endpoints import TYPESAFE, resolve_endpoint
 from hermes_jev.judge.protocol import Answers, Question, Request
-from hermes_jev.judge.system_one import SystemOne, split, split_to_fit
+from hermes_jev.judge.splitting import TRIMMED_HEAD, TRIMMED_TAIL, split, split_to_fit, trim
+from hermes_jev.judge.system_one import SystemOne
 
 
 @pytest.fixture
@@ -166,14 +168,55 @@ async def test_a_request_that_is_too_long_is_halved_until_it_fits(server: System
         assert request.body["state"]["goal"] == "fix the parser"
 
 
-async def test_a_single_pair_that_is_too_long_gets_no_answer(server: SystemOneServer) -> None:
-    server.mode, server.limit_bytes = "too_large", 2000
-    items = [{"id": f"t{n}", "text": "x" * (5000 if n == 2 else 10)} for n in range(4)]
+def one_long_item(characters: int) -> Request:
+    items = [{"id": f"t{n}", "text": "<" + "x" * (characters if n == 2 else 10) + ">"} for n in range(4)]
+    return Request({"context": "How to read this. " * 30, "items": items}, questions(0, 1, 2, 3))
 
-    answers = await judge_at(server.url).ask([Request({"items": items}, questions(0, 1, 2, 3))], 5.0)
+
+async def test_a_single_item_that_is_too_long_is_asked_about_by_head_and_tail(server: SystemOneServer) -> None:
+    server.mode, server.limit_bytes = "too_large", 2000
+
+    answers = await judge_at(server.url).ask([one_long_item(5000)], 5.0)
+
+    assert len(answers.by_id) == 8
+    assert answers.trimmed == {"t2_call", "t2_output"}
+    assert (answers.failed, answers.errors) == (0, ())
+    last = next(
+        r for r in server.requests if list(r.body["questions"]) == ["t2_call", "t2_output"] and len(r.raw) < 2000
+    )
+    assert last.body["state"]["context"] == "How to read this. " * 30
+    shown = last.body["state"]["items"][0]["text"]
+    assert (shown[0], shown[-1], len(shown)) == ("<", ">", TRIMMED_HEAD + TRIMMED_TAIL + len(" … (cut) … "))
+
+
+async def test_an_item_that_is_still_too_long_gets_no_answer_and_the_others_do() -> None:
+    stubborn = httpx.MockTransport(refuse_second)
+
+    answers = await judge_at(transport=stubborn).ask([one_long_item(5000)], 5.0)
 
     assert answers.by_id.keys() == {f"t{n}_{part}" for n in (0, 1, 3) for part in ("call", "output")}
-    assert (answers.failed, answers.errors) == (1, ("too_large",))
+    assert (answers.failed, answers.errors, answers.trimmed) == (1, ("too_large",), frozenset())
+
+
+def refuse_second(request: httpx.Request) -> httpx.Response:
+    """Too long whenever t2 is asked about."""
+    asked = json.loads(request.content)["questions"]
+    if "t2_call" in asked:
+        return httpx.Response(400, json={"detail": {"error_type": "max_tokens_exceeded"}})
+    return httpx.Response(200, json={"model": "jev-1.13.0", "answers": dict.fromkeys(asked, QUARTER)})
+
+
+@pytest.mark.parametrize(("concurrency", "most"), [(1, 12), (8, 64)])
+async def test_a_service_that_finds_everything_too_long_is_soon_left_alone(concurrency: int, most: int) -> None:
+    refused = httpx.Response(413, json={"detail": "too large"})
+    judge = judge_at(transport=httpx.MockTransport(lambda request: refused), concurrency=concurrency)
+
+    answers = await judge.ask([a_request(*range(32), text="x" * 900) for _ in range(8)], 30.0)
+
+    assert set(answers.errors) == {"too_large"}
+    assert answers.by_id == {}
+    # Down to three trimmed items, and not through all 760 requests of eight trees.
+    assert answers.requests <= most
 
 
 def test_pairs_stay_together_and_items_follow_their_questions() -> None:
@@ -193,6 +236,20 @@ def test_pairs_stay_together_and_items_follow_their_questions() -> None:
     assert parts[0].goal == "local"
 
 
+def test_a_list_of_turns_is_parted_like_one_of_items() -> None:
+    asked = tuple(Question(f"T{n}", "choice", "Which?", CRITERIA) for n in (3, 4))
+    state = {"context": "how", "turns": [{"id": "T3", "text": "a"}, {"id": "T4", "text": "b"}], "lines": ["x", "y"]}
+
+    parts = split(Request(state, asked))
+
+    assert parts is not None
+    assert [part.state["turns"] for part in parts if isinstance(part.state, dict)] == [
+        [{"id": "T3", "text": "a"}],
+        [{"id": "T4", "text": "b"}],
+    ]
+    assert all(part.state["lines"] == ["x", "y"] for part in parts if isinstance(part.state, dict))
+
+
 @pytest.mark.parametrize("state", ["text", {"items": "text"}, {"goal": "g"}])
 def test_a_state_of_another_form_goes_whole_to_both_halves(state: Any) -> None:
     asked = (Question("is_urgent", "noul", "?", {}), Question("is_spam", "noul", "?", {}))
@@ -200,6 +257,29 @@ def test_a_state_of_another_form_goes_whole_to_both_halves(state: Any) -> None:
     parts = split(Request(state, asked))
 
     assert parts == (Request(state, asked[:1]), Request(state, asked[1:]))
+
+
+@pytest.mark.parametrize(
+    ("state", "trimmed"),
+    [
+        ("a" * 5000, "a" * 200 + " … (cut) … " + "a" * 100),
+        ({"n": 5, "ok": None}, None),
+        ("short", None),
+        ({"timeline": [f"line {n}" for n in range(9)]}, {"timeline": [f"line {n}" for n in range(3, 9)]}),
+        ({"items": [{"id": "t1", "n": 1, "deep": {"x": ["b" * 999]}}]}, ...),
+    ],
+    ids=["text", "numbers", "short", "lines", "deep"],
+)
+def test_long_texts_of_a_state_are_cut_and_nothing_else(state: Any, trimmed: Any) -> None:
+    if trimmed is ...:
+        trimmed = {"items": [{"id": "t1", "n": 1, "deep": {"x": ["b" * 200 + " … (cut) … " + "b" * 100]}}]}
+
+    found = trim(Request(state, questions(1), goal="local"))
+
+    assert (found is None) is (trimmed is None)
+    if found is not None:
+        assert (found.state, found.questions, found.goal) == (trimmed, questions(1), "local")
+        assert trim(found) is None
 
 
 def test_one_subject_cannot_be_halved() -> None:

@@ -19,7 +19,9 @@ from pydantic import SecretStr
 from system_one_server import KEY, SystemOneServer
 
 from hermes_jev.judge.endpoints import TYPESAFE
-from hermes_jev.judge.system_one import MAX_RESPONSE_BYTES, SystemOne, retry_after
+from hermes_jev.judge.failures import retry_after
+from hermes_jev.judge.round_trips import MAX_RESPONSE_BYTES
+from hermes_jev.judge.system_one import SystemOne
 
 
 @pytest.fixture

@@ -7,17 +7,19 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from ..effective import outside
 from ..errors import ConfigError, InputError
 from ..inputs import Document, read_document
-from ..settings import Settings, Source, environment_source, resolve
+from ..settings import Resolved, Settings, Source
 
 OK, NOTHING, USAGE, JUDGE_FAILED = 0, 1, 2, 3
 """Done; something is missing, unhealthy or could not be stored; usage or input; the judge failed and `--strict`."""
 
+T = TypeVar("T")
 Commands = Any
 """What `argparse.ArgumentParser.add_subparsers` returns."""
 
@@ -62,17 +64,22 @@ def tokens(text: str) -> int:
 
 
 def settings_from(pairs: Sequence[str] = ()) -> Settings:
-    """Effective settings: environment, then `--set NAME=VALUE`. Raises ConfigError for what cannot be used."""
+    """The settings in force. Raises ConfigError for what cannot be used."""
+    return resolved_from(pairs).settings
+
+
+def resolved_from(pairs: Sequence[str] = ()) -> Resolved:
+    """The settings in force and where each came from: the user's file, the environment, then `--set NAME=VALUE`."""
     flags: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
             raise ConfigError(f"--set {pair}: NAME=VALUE is needed")
         flags[name.strip().replace("-", "_")] = _value(value)
-    found = resolve([environment_source(os.environ), Source("--set", flags)], strict=True)
+    found = outside(os.environ, Source("--set", flags))
     for problem in found.problems:
         say(f"warning: {problem}")
-    return found.settings
+    return found
 
 
 def _value(text: str) -> Any:
@@ -80,6 +87,23 @@ def _value(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def set_argument(command: Any) -> None:
+    """Settings for this run alone."""
+    command.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting, may be repeated")
+
+
+def progress(items: Sequence[T], what: str) -> Iterator[T]:
+    """The items one by one, with a bar on stderr when that is a terminal and there is more than one."""
+    if sys.stderr is None or not sys.stderr.isatty() or len(items) < 2:
+        yield from items
+        return
+    # Only a terminal needs it.
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(items, description=what, console=Console(stderr=True), transient=True)
 
 
 def require_window(tokens: int | None) -> None:

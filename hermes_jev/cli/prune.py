@@ -14,9 +14,11 @@ from .common import (
     add_command,
     file_argument,
     out,
+    progress,
     read,
     require_window,
     say,
+    set_argument,
     settings_from,
     store_argument,
     tokens,
@@ -42,7 +44,7 @@ def add(commands: Commands) -> None:
         metavar="TOKENS",
         help="the model's window: a pass then stops early when there is room",
     )
-    command.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting, may be repeated")
+    set_argument(command)
     command.add_argument("--stats", choices=("text", "json"), default="text", help="the summary on stderr")
     command.add_argument("--strict", action="store_true", help="exit with 3 when the judge failed")
 
@@ -53,7 +55,7 @@ def _run_prune(arguments: Any) -> int:
     document = read(arguments.file)
     results = [
         prune(part, arguments.judge, arguments.store, settings, arguments.task, arguments.context_length)
-        for part in document.parts
+        for part in progress(document.parts, "pruning")
     ]
     out(document.dump([result.messages for result in results]))
     failed = broken = False

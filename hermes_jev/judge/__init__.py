@@ -7,24 +7,34 @@ from collections.abc import Mapping
 from ..errors import ConfigError
 from ..settings import Settings
 from .blocking import ask_blocking
-from .endpoints import find_key, resolve_endpoint
+from .endpoints import PRESETS, find_key, resolve_endpoint
 from .lexical import Lexical
-from .protocol import Answer, Answers, Judge, Question, Request, Subject
+from .protocol import Answer, Answers, Judge, Limits, Question, Remote, Request, Subject, limits_of
 from .silent import Silent
 from .system_one import SystemOne
+from .watched import Watch, ask_watched, report, spent_today, watch_of
 
 __all__ = [
     "Answer",
     "Answers",
     "Judge",
     "Lexical",
+    "Limits",
     "Question",
+    "Remote",
     "Request",
     "Silent",
     "Subject",
     "SystemOne",
+    "Watch",
     "ask_blocking",
+    "ask_watched",
     "judge_of",
+    "key_names",
+    "limits_of",
+    "report",
+    "spent_today",
+    "watch_of",
 ]
 
 
@@ -32,7 +42,8 @@ def judge_of(wanted: str | Judge, settings: Settings, environment: Mapping[str, 
     """The judge object for a name or an object.
 
     "auto" is the setting's choice; with the setting "auto" too, Jev when there is a key, else the lexical judge. A
-    Jev without a key is a judge that is down. Raises ConfigError for a name or an address that cannot be used.
+    Jev without the key that its endpoint needs is a judge that is down. Raises ConfigError for a name or an address
+    that cannot be used.
     """
     if not isinstance(wanted, str):
         return wanted
@@ -41,8 +52,14 @@ def judge_of(wanted: str | Judge, settings: Settings, environment: Mapping[str, 
         return Lexical()
     if name not in ("auto", "jev"):
         raise ConfigError(f"judge: {name!r} is unknown; auto, jev or lexical")
-    endpoint = resolve_endpoint(environment, settings.base_url or None, settings.model or None)
-    found = find_key(endpoint, environment)
-    if found is None:
-        return Lexical() if name == "auto" else Silent(version=endpoint.model)
-    return SystemOne(endpoint, found[0], concurrency=settings.concurrency, request_timeout_s=settings.request_timeout_s)
+    preset = PRESETS[settings.endpoint]
+    endpoint = resolve_endpoint(environment, settings.base_url or None, settings.model or None, preset)
+    key, _ = find_key(endpoint, environment) or (None, "")
+    if key is None and endpoint.key_needed:
+        return Lexical() if name == "auto" else Silent(version=endpoint.version)
+    return SystemOne(endpoint, key, concurrency=settings.concurrency, request_timeout_s=settings.request_timeout_s)
+
+
+def key_names(settings: Settings) -> str:
+    """The variables that hold the key of the endpoint in force, for messages."""
+    return " or ".join(PRESETS[settings.endpoint].key_variables) or "none is needed"

@@ -9,9 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 QuestionKind = Literal["noul", "choice", "score"]
+
+Declined = Literal["", "paused", "circuit", "budget"]
+"""Why a service was not asked at all: it told us to wait, it failed too often, or the day's money is spent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a service takes in one request.
+
+    `questions` a request and `options` a choice, at most; whether a noul's criteria need `both_noul_sides`; estimated
+    tokens of the state, and of state and questions together.
+    """
+
+    questions: int = 64
+    options: int = 255
+    both_noul_sides: bool = False
+    state_tokens: int = 24_000
+    request_tokens: int = 48_000
+
+
+USUAL_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +40,7 @@ class Question:
     """One typed question.
 
     `criteria` maps each option to the sentence that describes it: for a noul the keys are "true" and "false", for a
-    choice the option names, for a score "0", "1", … from low to high. Order is kept.
+    choice the option names, for a score the names of the levels from low to high. Order is kept.
     """
 
     id: str
@@ -62,9 +83,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Probabilities per option, as checked: finite, in [0, 1]. A noul has the one key "true"."""
+    """What one question got, as checked.
 
-    probabilities: Mapping[str, float]
+    `probabilities` per option, finite and in [0, 1], in the order of the criteria; a noul has the one key "true".
+    Where a service gives none, they are empty and one of these says the rest: `level`, the option or level it named,
+    or `score`, a number between 0 and the highest level's place.
+    """
+
+    probabilities: Mapping[str, float] = field(default_factory=dict)
+    level: str | None = None
+    score: float | None = None
 
     @property
     def yes(self) -> float:
@@ -77,7 +105,10 @@ class Answers:
     """What came back, in whole or in part.
 
     A question without an entry in `by_id` was not answered, and that never means "drop". `errors` are codes of
-    failed round trips, without content. `requests` counts those sent, failed ones included. `cost` is in US dollars.
+    failed round trips, without content, and `details` what stood behind them ("HTTP 404", "ConnectTimeout").
+    `requests` counts those sent, failed ones included; so do `input_tokens` and `cost` (US dollars), by what the
+    service reports, else by our estimate. `trimmed` are the questions answered about a shortened state. `wait_s` is
+    how long the service still wants to be left alone, in seconds. `declined` says why nothing was sent.
     """
 
     by_id: Mapping[str, Answer] = field(default_factory=dict)
@@ -89,6 +120,10 @@ class Answers:
     input_tokens: int = 0
     cost: float = 0.0
     latency_ms: int = 0
+    details: tuple[str, ...] = ()
+    trimmed: frozenset[str] = frozenset()
+    wait_s: float = 0.0
+    declined: Declined = ""
 
 
 class Judge(Protocol):
@@ -112,3 +147,27 @@ class Judge(Protocol):
     async def ask(self, requests: Sequence[Request], deadline_s: float) -> Answers:
         """Answer what can be answered within `deadline_s` seconds. Never raises for a failing service."""
         ...
+
+
+@runtime_checkable
+class Remote(Judge, Protocol):
+    """A judge behind a service, whose failures, waits and costs are remembered between passes."""
+
+    @property
+    def service(self) -> str:
+        """Which service, for the records: the endpoint and its host."""
+        ...
+
+    @property
+    def limits(self) -> Limits:
+        """What one request may hold."""
+        ...
+
+    def price(self, requests: Sequence[Request]) -> float:
+        """What asking them would cost, in US dollars, by estimate."""
+        ...
+
+
+def limits_of(judge: Judge) -> Limits:
+    """The limits of the judge's service; of any other judge the usual ones."""
+    return judge.limits if isinstance(judge, Remote) else USUAL_LIMITS

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from .protocol import Answer, Answers
 
 _CODE = re.compile(r"[a-z][a-z_]{0,29}")
 _NAME_CHARS = 80
+_DETAIL = re.compile(r"HTTP [1-5][0-9]{2}(?: [a-z_]{1,40})?|[A-Z][A-Za-z]{1,39}|time-out")
+_DETAILS = 5
 
 
 def sound(answers: Answers, judge: str) -> Answers:
@@ -27,6 +29,9 @@ def sound(answers: Answers, judge: str) -> Answers:
         input_tokens=_count(answers.input_tokens),
         cost=_amount(answers.cost),
         latency_ms=_count(answers.latency_ms),
+        details=_details(answers.details),
+        trimmed=answers.trimmed if isinstance(answers.trimmed, Set) else frozenset(),
+        wait_s=_amount(answers.wait_s),
     )
 
 
@@ -46,6 +51,12 @@ def _amount(value: object) -> float:
 
 def _count(value: object) -> int:
     return int(_amount(value))
+
+
+def _details(values: object) -> tuple[str, ...]:
+    """What stood behind the errors, in one of the forms that cannot hold anything else."""
+    given = values if isinstance(values, tuple | list) else ()
+    return tuple(value for value in given if isinstance(value, str) and _DETAIL.fullmatch(value))[:_DETAILS]
 
 
 def _code(value: object) -> str:

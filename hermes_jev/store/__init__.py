@@ -4,6 +4,7 @@
 """
 
 from .originals import Call, Keep, Kept, Original
+from .services import Services, Spent
 from .truth import FILE_NAME, Store, StoredReceipt, StoredVerdict
 from .values import content_hash, decode, encode, is_pointer_id, pointer_hash, pointer_id
 
@@ -15,6 +16,8 @@ __all__ = [
     "Call",
     "StoredVerdict",
     "StoredReceipt",
+    "Services",
+    "Spent",
     "FILE_NAME",
     "encode",
     "decode",

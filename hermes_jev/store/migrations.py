@@ -46,7 +46,21 @@ def m001_truth(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-MIGRATIONS: tuple[Step, ...] = (m001_truth,)
+def m_services(connection: sqlite3.Connection) -> None:
+    """How remote services stand, and what they cost by day (UTC)."""
+    connection.execute(
+        """CREATE TABLE services (
+            service TEXT PRIMARY KEY, failures INTEGER NOT NULL, open_from REAL NOT NULL, open_until REAL NOT NULL,
+            wait_from REAL NOT NULL, wait_until REAL NOT NULL) WITHOUT ROWID"""
+    )
+    connection.execute(
+        """CREATE TABLE spending (
+            day TEXT NOT NULL, service TEXT NOT NULL, requests INTEGER NOT NULL, tokens INTEGER NOT NULL,
+            cost REAL NOT NULL, PRIMARY KEY (day, service)) WITHOUT ROWID"""
+    )
+
+
+MIGRATIONS: tuple[Step, ...] = (m001_truth, m_services)
 
 
 def applied(connection: sqlite3.Connection) -> frozenset[str]:
