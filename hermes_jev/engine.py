@@ -20,9 +20,10 @@ from . import host, listeners
 from .effective import inside
 from .egress import gate
 from .errors import StoreError
+from .fields import HostFields
 from .handover import for_host
 from .job import Job, Pruned
-from .judge import Judge
+from .judge import Judge, spent_today
 from .kinship import goes_on, seen
 from .lineage import Lineage
 from .notes import Notes
@@ -53,29 +54,11 @@ STORE_PATIENCE_S = 1.0
 """Seconds an operation waits for another process' lock: a pass has four, and the user waits for all of them."""
 
 
-class JevEngine(ContextEngine):
+class JevEngine(HostFields, ContextEngine):
     """Shortens old tool results, keeps every word, gives every byte back through `expand`."""
 
-    # The host keeps these many messages out of its own preflight test; the engine pins by calls, not by messages.
-    protect_first_n = 3
-    protect_last_n = 6
-
     def __init__(self) -> None:
-        self.last_prompt_tokens = 0
-        self.last_completion_tokens = 0
-        self.last_total_tokens = 0
-        self.last_real_prompt_tokens = 0
-        self.threshold_tokens = 0
-        self.threshold_percent = Settings().trigger_percent
-        # What the idle compaction of newer hosts takes for the share of the threshold that a pass leaves.
-        self.summary_target_ratio = Settings().target_percent / Settings().trigger_percent
-        self.context_length = 0
-        # Lossy passes only: from two on the host warns the user of lost accuracy. `get_status` counts all passes.
-        self.compression_count = 0
-        self.awaiting_real_usage_after_compression = False
-        self._last_compress_aborted = False
-        self._last_summary_error = ""
-        self._last_compression_made_progress = False
+        super().__init__()
         self._resolved = Resolved(Settings(), {})
         self._notes = Notes()
         self._home = ""
@@ -88,6 +71,7 @@ class JevEngine(ContextEngine):
         self._listeners = listeners.Listeners()
         self._last: Receipt | None = None
         self._last_error = ""
+        self._own = frozenset(vars(self))
 
     @property
     def name(self) -> str:
@@ -313,11 +297,6 @@ class JevEngine(ContextEngine):
         self._last_compression_made_progress = True
         return new
 
-    def _abort(self, why: str) -> None:
-        """The host shows this to the user; the next pass clears it."""
-        self._last_compress_aborted, self._last_summary_error = True, why
-        self._last_compression_made_progress = False
-
     # -- tools ------------------------------------------------------------------------------------------------------
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
@@ -356,6 +335,7 @@ class JevEngine(ContextEngine):
             lineage=self._lineage,
             home=self._folder(),
             judge=self._judge().name,
+            spent=spent_today(self._store()),
             store=self._store(),
             last=self._last,
             error=self._last_error,

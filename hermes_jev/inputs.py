@@ -30,16 +30,17 @@ class Document:
     shape: Shape
     parts: tuple[list[Any], ...]
     frames: tuple[Mapping[str, Any], ...] = ()
-    archived: tuple[list[Any], ...] = ()
+    archived: tuple[Sequence[Any], ...] = ()
 
     def dump(self, parts: Sequence[list[Any]]) -> str:
         """The document with these messages in place of its own, as JSON text with a final newline."""
+        archived = self.archived or ((),) * len(parts)
         if self.shape == "array":
             return to_json(parts[0]) + "\n"
         if self.shape == "object":
-            return to_json({**self.frames[0], "messages": [*self.archived[0], *parts[0]]}) + "\n"
+            return to_json({**self.frames[0], "messages": [*archived[0], *parts[0]]}) + "\n"
         if self.shape == "sessions":
-            whole = ([*old, *part] for old, part in zip(self.archived, parts, strict=True))
+            whole = ([*old, *part] for old, part in zip(archived, parts, strict=True))
             rows = [{**frame, "messages": part} for frame, part in zip(self.frames, whole, strict=True)]
         else:
             rows = parts[0]

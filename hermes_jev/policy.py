@@ -109,8 +109,8 @@ class Pressure:
     """How full the window is, in tokens.
 
     `window` is None when it is not known: then there is no target, no guard and no ladder. `used` is what the prompt
-    counts, `estimated` what our estimator says of the messages alone. `overflow` says that the window is too small
-    for the prompt as it is.
+    takes, `counted` what the host counted (less, where a refusal says that it is more; None is the same), `estimated`
+    what our estimator says of the messages alone. `overflow` says that the window is too small for the prompt as it is.
     """
 
     window: int | None
@@ -119,6 +119,7 @@ class Pressure:
     settings: Settings
     forced: bool = False
     overflow: bool = False
+    counted: int | None = None
 
     @classmethod
     def of(
@@ -137,8 +138,8 @@ class Pressure:
         counted = used if used and used > 0 else estimated
         if room is not None:
             overflow = overflow or counted > room
-            counted = max(counted, room) if overflow else counted
-        return cls(room, counted, estimated, settings, forced, overflow and room is not None)
+        taken = max(counted, room) if overflow and room is not None else counted
+        return cls(room, taken, estimated, settings, forced, overflow and room is not None, counted)
 
     @property
     def trigger(self) -> float:
@@ -178,9 +179,11 @@ class Pressure:
 
     def after(self, freed: int) -> float:
         """The prompt once `freed` estimated tokens are gone. What the count holds beyond the messages (system prompt,
-        tool schemas) stays; where the estimator counts more than the prompt, it is scaled down."""
-        beside = max(0, self.used - self.estimated)
-        scale = min(1.0, self.used / self.estimated) if self.estimated else 1.0
+        tool schemas) stays. Where the estimator is off it is scaled: down if it counts more than the prompt, up if the
+        provider refused a prompt that everybody counted as smaller, so that a second refusal still finds something."""
+        counted = self.used if self.counted is None else self.counted
+        beside = max(0, counted - self.estimated)
+        scale = (self.used - beside) / self.estimated if self.estimated else 1.0
         return beside + scale * (self.estimated - freed)
 
 

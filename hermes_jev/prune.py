@@ -130,7 +130,8 @@ def _decided(record: Recorder, costs: Costs) -> tuple[Plan, Recorder]:
 
     verdict = judged(transcript, asked, found.contents, bench, pressure.urgent)
     plan, record = decided(verdict)
-    if verdict.put_off and pressure.window is not None and pressure.after(costs.freed(plan)) >= pressure.trigger:
+    late = verdict.put_off and not verdict.failed and pressure.window is not None
+    if late and pressure.after(costs.freed(plan)) >= pressure.trigger:
         plan, record = decided(with_the_rest(transcript, verdict, found.contents, bench))
     if job.settings.removed_calls == "drop":
         plan = costs.leaving(plan, all_removed(plan, costs.groups), "call and output not needed")

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from .errors import StoreError
-from .judge import spent_today
 from .lineage import Lineage
 from .receipts import Receipt
 from .settings import Resolved
@@ -22,6 +21,7 @@ def status(
     lineage: Lineage,
     home: Path,
     judge: str,
+    spent: float | None,
     store: Store,
     last: Receipt | None,
     error: str,
@@ -42,7 +42,7 @@ def status(
         "continues": list(lineage.before),
         "home": str(home),
         "judge": judge,
-        "spent_today_usd": spent_today(store),
+        "spent_today_usd": spent,
         "store": _store(store),
         "outcome": "error" if error else last.outcome if last else "",
         "last_pass": error or (last.summary() if last else ""),

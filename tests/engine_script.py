@@ -77,6 +77,19 @@ def copies() -> None:
         assert made.context_length == WINDOW
 
 
+def copies_after_the_host_put_its_lock_here() -> None:
+    """Newer hosts keep a lock on the engine they run; a copy goes on without it."""
+    import threading
+
+    made = engine()
+    made._host_lock = threading.Lock()
+    made._host_note = "kept"
+    other = copy.deepcopy(made)
+    assert not hasattr(other, "_host_lock")
+    assert other._host_note == "kept"
+    assert other.compress(messages(), current_tokens=50_000) is not None
+
+
 def attributes() -> None:
     """The host writes these without asking."""
     made = engine()
@@ -205,6 +218,56 @@ def unread_results_stay() -> None:
     made = engine()
     assert made.should_compress(20_000) is False
     assert made.compress(lone, current_tokens=20_000)[-1]["content"] != lone[-1]["content"]
+
+
+def dense_text_is_seen_before_the_first_request() -> None:
+    """The host counts four characters for a token; our estimate of dense text is higher, and the pass goes by it."""
+    made = engine()
+    given = messages(calls=8, chars=400)
+    for message in given:
+        if message["role"] == "tool":
+            message["content"] = "导入订单时发生错误，供应商编号不匹配，请重新核对后再试。" * 200
+    rough = sum(len(str(message["content"])) for message in given) // 4
+    assert made.should_compress(rough) is False
+    assert made.should_compress_preflight(given) is True
+    after = made.compress(given, current_tokens=rough)
+    assert after is not given
+    assert "ladder" not in made.get_status()["last_pass"]
+    assert made.should_compress_preflight(after) is False
+    made = engine()
+    made.update_from_response({"prompt_tokens": 20_000})
+    assert made.should_compress_preflight(given) is False
+    assert made.should_compress_preflight(messages(calls=1, chars=400)) is False
+    for odd in (None, [None], "text", []):
+        assert made.should_compress_preflight(odd) is False  # type: ignore[arg-type]
+
+
+def the_status_is_complete() -> None:
+    """Where it runs, under which settings, with which judge and store, and what the last pass did; one line a pass."""
+    os.environ["TYPESAFE_API_KEY"] = "ts-" + "secret" * 4
+    os.environ["HERMES_JEV_JUDGE"] = "lexical"
+    lines: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger("hermes_jev").addHandler(handler)
+    logging.getLogger("hermes_jev").setLevel(logging.INFO)
+    made = engine()
+    empty = made.get_status()
+    assert empty["outcome"] == ""
+    assert empty["store"]["state"] == "empty"
+    lines.clear()
+    made.compress(messages(), current_tokens=50_000)
+    status = made.get_status()
+    assert (status["session"], status["judge"], status["mode"]) == ("S1", "lexical", "active")
+    assert status["settings"]["trigger_percent"] == 0.6
+    assert status["origins"] == {"judge": "environment"}
+    assert status["store"]["state"] == "ready"
+    assert status["store"]["bytes"] > 0
+    assert status["last_receipt"]["outcome"] == status["outcome"] == "compacted"
+    assert status["context_length"] == WINDOW
+    json.dumps(status)
+    assert "secretsecret" not in json.dumps(status)
+    assert [line for line in lines if "compacted" in line] == lines
 
 
 def what_cannot_be_copied_costs_no_turn() -> None:

@@ -99,6 +99,22 @@ class HostHome:
         found = _SESSION.search(done.stderr)
         return HostRun(done.returncode, done.stdout, done.stderr, self.log()[before:], found[1] if found else "")
 
+    def hermes(self, *arguments: str, env: Mapping[str, str] | None = None, timeout_s: float = 120.0) -> HostRun:
+        """Run one of the host's commands with nobody at the keyboard."""
+        before = len(self.log())
+        done = subprocess.run(
+            [str(self.python.with_name("hermes")), *arguments],
+            cwd=self.work,
+            env={**self._environment(), **(env or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+        )
+        return HostRun(done.returncode, done.stdout, done.stderr, self.log()[before:], "")
+
     def log(self) -> str:
         """All of agent.log."""
         file = self.home / "logs" / "agent.log"
@@ -135,6 +151,8 @@ def make_home(
     plugin: Path | None = ROOT,
     engine: str = ENGINE,
     context_length: int = 65_536,
+    in_place: bool = True,
+    settings: Mapping[str, Any] | None = None,
 ) -> HostHome:
     """Build a fresh home in `folder`; `plugin` is a checkout, or None for a host without plugins."""
     host = HostHome(python, folder)
@@ -142,7 +160,8 @@ def make_home(
         part.mkdir(parents=True)
     if plugin is not None:
         install(plugin, host.home / "plugins" / engine)
-    chosen = {"context": {"engine": engine}, "plugins": {"enabled": [engine]}} if plugin else {}
+    plugins = {"enabled": [engine], "entries": {engine: {"settings": dict(settings or {})}}}
+    chosen = {"context": {"engine": engine}, "plugins": plugins} if plugin else {}
     config: dict[str, Any] = {
         "model": {
             "default": "scripted-model",
@@ -151,7 +170,7 @@ def make_home(
             "api_key": "sk-local",
             "context_length": context_length,
         },
-        "compression": {"enabled": True, "in_place": True},
+        "compression": {"enabled": True, "in_place": in_place},
         "security": {"tirith_enabled": False},
         **chosen,
     }

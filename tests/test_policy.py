@@ -371,3 +371,14 @@ def test_a_pressure_reads_the_tokens_of_its_transcript() -> None:
     messages = [user("go"), *pair(1, text(9_000)), assistant("done")]
 
     assert Pressure.of(Transcript.parse(messages), 100_000, DEFAULTS).estimated == Transcript.parse(messages).tokens
+
+
+def test_a_refusal_is_spread_over_the_messages_so_that_a_second_one_finds_something() -> None:
+    """The host counted 20,000 of 100,000 tokens, and the provider refused: a half less is a half less."""
+    where = Pressure(100_000, 100_000, 20_000, DEFAULTS, overflow=True, counted=20_000)
+    beside = Pressure(100_000, 100_000, 20_000, DEFAULTS, overflow=True, counted=30_000)
+
+    assert where.after(0) == beside.after(0) == 100_000
+    assert where.after(10_000) == 50_000
+    assert beside.after(10_000) == 55_000
+    assert beside.after(20_000) == 10_000
