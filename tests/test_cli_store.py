@@ -91,12 +91,12 @@ def test_gc_spares_what_stands_in_a_conversation(store: Store, home: Path, capsy
 
 
 def test_gc_with_other_limits(store: Store, capsys: Printed) -> None:
-    store.keep(None, [item("a", n) for n in range(50)])
-    assert main(["store", "gc", "--set", "store_max_bytes=100000"]) == 0
-    assert 0 < len(list(store.each())) < 50
+    store.keep(None, [item("a", n) for n in range(100)])
+    assert main(["store", "gc", "--set", "store_max_bytes=150000"]) == 0
+    assert 0 < len(list(store.each())) < 100
     assert main(["store", "gc", "--set", "store_max_age_days=0"]) == 2
     store.keep("live", [item("b", n) for n in range(50)])
-    assert main(["store", "gc", "--set", "store_max_bytes=100000"]) == 0
+    assert main(["store", "gc", "--set", "store_max_bytes=150000"]) == 0
     assert "in use or needed" in capsys.readouterr().err
 
 

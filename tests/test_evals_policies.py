@@ -197,7 +197,7 @@ def test_the_engine_cuts_down_to_a_size(case: Case, tmp_path: Path, share: float
 
 
 def test_more_than_the_pins_allow_is_not_cut(case: Case, tmp_path: Path) -> None:
-    after = engine_policy.prune_to(case.prefix, 0.999, Lexical(), Settings(), Store(tmp_path))
+    after = engine_policy.prune_to(case.prefix, 0.999, Lexical(), Settings(fact_chars=0), Store(tmp_path))
 
     assert freed(case, after) == case.bound
     assert all(case.prefix[at] is after[at] for at in list(case.results)[-3:])
@@ -222,7 +222,7 @@ def test_a_judge_that_knows_loses_nothing_and_loses_more_the_more_it_errs(tmp_pa
 
 
 def test_a_judge_that_needs_nothing_cuts_all_that_may_go(case: Case, tmp_path: Path) -> None:
-    pruned = engine_policy.prune_by_default(case.prefix, Zero(), Settings(), Store(tmp_path))
+    pruned = engine_policy.prune_by_default(case.prefix, Zero(), Settings(fact_chars=0), Store(tmp_path))
 
     assert freed(case, pruned.messages) == case.bound
 
