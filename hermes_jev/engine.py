@@ -7,9 +7,10 @@ plain data only; a session's end is no end, since it is also announced at every 
 
 from __future__ import annotations
 
+import contextlib
 import copy
-import json
 import logging
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -19,18 +20,21 @@ from agent.context_engine import ContextEngine
 from . import host
 from .egress import gate
 from .errors import ConfigError, StoreError
+from .host import for_host, whole_number
 from .job import Job, Pruned
 from .judge import Judge, Lexical, Silent, judge_of
-from .pins import EXPAND_TOOL
+from .paging import Room
 from .policy import Cuts, prompt_room, should_compact
 from .prune import run
 from .quiet import GROWTH, Quiet
+from .recall import SCHEMAS, Recall
 from .receipts import Receipt
+from .running import extend_search, note
 from .settings import Settings, Source, environment_source, resolve
+from .state_db import StateDb
 from .store import Store
 from .stores import FOLDER
 from .survey import survey
-from .tools import EXPAND_SCHEMA, Room, expand
 from .transcript import Transcript
 
 logger = logging.getLogger(__name__)
@@ -81,6 +85,8 @@ class JevEngine(ContextEngine):
         self._told: Told = ""
         self._last: Receipt | None = None
         self._last_error = ""
+        # Characters that replies of the tools took since the provider last counted the prompt.
+        self._handed = 0
 
     @property
     def name(self) -> str:
@@ -105,7 +111,7 @@ class JevEngine(ContextEngine):
     ) -> None:
         """Another model, so another window. A missing or impossible length means that the window is not known."""
         self._load_settings()
-        length = _whole_number(context_length)
+        length = whole_number(context_length)
         if length != self.context_length:
             self._quiet = Quiet(idle=self._quiet.idle)
             self._told = ""
@@ -143,6 +149,7 @@ class JevEngine(ContextEngine):
         self._forget_passes()
 
     def _enter(self, session: str, continues: str) -> None:
+        note(self)
         if session == self._session and (not continues or continues in (session, *self._lineage)):
             return
         if not continues:
@@ -170,31 +177,31 @@ class JevEngine(ContextEngine):
     def update_from_response(self, usage: dict[str, Any]) -> None:
         """The provider's count of the last prompt. Without one the fields stay as they are."""
         self.awaiting_real_usage_after_compression = False
-        self._told = ""
+        self._told, self._handed = "", 0
         usage = usage if isinstance(usage, dict) else {}
-        prompt = _whole_number(usage.get("prompt_tokens"))
+        prompt = whole_number(usage.get("prompt_tokens"))
         self._quiet.response(prompt, self._settings.trigger_percent * self._room())
         if prompt <= 0:
             return
         self.last_prompt_tokens = self.last_real_prompt_tokens = prompt
-        self.last_completion_tokens = _whole_number(usage.get("completion_tokens"))
-        self.last_total_tokens = _whole_number(usage.get("total_tokens")) or prompt + self.last_completion_tokens
+        self.last_completion_tokens = whole_number(usage.get("completion_tokens"))
+        self.last_total_tokens = whole_number(usage.get("total_tokens")) or prompt + self.last_completion_tokens
 
     def should_compress(self, prompt_tokens: int | None = None) -> bool:
         """Whether a pass is due: the window is filled to the trigger, and what the last pass left has changed enough
         (`quiet.py`)."""
-        used = _whole_number(self.last_prompt_tokens if prompt_tokens is None else prompt_tokens)
+        used = whole_number(self.last_prompt_tokens if prompt_tokens is None else prompt_tokens)
         if self._quiet.fresh and used != self.last_real_prompt_tokens and not TURNS_ARE_ANNOUNCED:
             # The count of an answer that made no calls: this is the rough number of the next turn.
             self._quiet.turn_over()
-        level = should_compact(used, _whole_number(self.context_length), self._settings)
+        level = should_compact(used, whole_number(self.context_length), self._settings)
         quiet = self._quiet.holds(used, GROWTH * self._room(), level == "urgent")
         due = self._settings.enabled and level != "no" and not quiet
         self._told = "due" if due else "not due"
         return due
 
     def _room(self) -> int:
-        return prompt_room(_whole_number(self.context_length), self._settings)
+        return prompt_room(whole_number(self.context_length), self._settings)
 
     def on_turn_complete(self, messages: Any, usage: Any = None, **_more: Any) -> None:
         """Newer hosts announce the end of a turn."""
@@ -247,7 +254,7 @@ class JevEngine(ContextEngine):
     ) -> Pruned:
         settings = self._settings
         # Without a count of its own, the host asked for this pass with a number that did lead to it.
-        used = _whole_number(current_tokens) or self._quiet.last[1]
+        used = whole_number(current_tokens) or self._quiet.last[1]
         job = Job(
             settings=settings,
             judge=self._judge(),
@@ -266,7 +273,7 @@ class JevEngine(ContextEngine):
         receipt = pruned.receipt
         self._last, self._last_error = receipt, ""
         changed = pruned.messages is not messages
-        new = [_for_host(message) for message in pruned.messages] if changed else messages
+        new = [for_host(message) for message in pruned.messages] if changed else messages
         urgent = receipt.window is not None and receipt.used_before >= self._settings.urgent_percent * receipt.window
         level = logging.INFO if receipt.outcome in ("compacted", "nothing_to_prune") else logging.WARNING
         logger.log(level, "hermes_jev: %s", receipt.summary())
@@ -293,21 +300,35 @@ class JevEngine(ContextEngine):
     # -- tools ------------------------------------------------------------------------------------------------------
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
-        """The tools of the engine: `expand`."""
-        return [copy.deepcopy(dict(EXPAND_SCHEMA))]
+        """The tools of the engine. The host keeps its own `session_search` where it has one switched on."""
+        return [copy.deepcopy(dict(schema)) for schema in SCHEMAS]
 
-    def handle_tool_call(self, name: str, args: dict[str, Any], **_more: Any) -> str:
+    def handle_tool_call(self, name: str, args: dict[str, Any], **more: Any) -> str:
         """Run one of the engine's tools. Always a JSON object, never an exception."""
-        if name != EXPAND_TOOL:
-            return json.dumps({"error": f"hermes_jev has no tool {str(name)[:60]!r}; it has {EXPAND_TOOL}"})
-        used = max(_whole_number(self.last_prompt_tokens), self._quiet.last[1])
-        room = Room(_whole_number(self.context_length) or None, used or None)
-        return expand(args, self._store(), self._may_open, room)
+        reply = self._recall(more.get("messages")).call(name, args)
+        self._handed += len(reply)
+        return reply
+
+    def search_more(self, arguments: Any, reply: Any) -> Any:
+        """The reply of the host's own `session_search` with what it cannot reach."""
+        return self._recall().more(arguments, reply)
+
+    def runs(self, session: str) -> bool:
+        """Whether this engine runs that session now."""
+        return bool(session) and session == self._session
+
+    def _recall(self, messages: Any = ()) -> Recall:
+        used = max(whole_number(self.last_prompt_tokens), self._quiet.last[1])
+        room = Room(whole_number(self.context_length) or None, used or None, self._handed)
+        state = StateDb(self._folder() / "state.db")
+        return Recall(self._session, self._may_open, self._store(), state, room, time.time(), messages)
 
     def _may_open(self) -> list[str]:
         """This session and those it continues."""
         mine = [self._session, *self._lineage]
-        known = [name for session in mine for name in self._store().ancestry(session)]
+        known: list[str] = []
+        with contextlib.suppress(StoreError):  # whatever is asked for next meets the same fault, and says it
+            known = [name for session in mine for name in self._store().ancestry(session)]
         return list(dict.fromkeys([*mine, *known, *host.parents(self._session, self._folder())]))
 
     # -- status -----------------------------------------------------------------------------------------------------
@@ -371,18 +392,7 @@ class JevEngine(ContextEngine):
         return Path(self._home) if self._home else host.home()
 
 
-def _whole_number(value: Any) -> int:
-    """A token count as the host gives it: -1, None, text and infinities mean that it is not known."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return 0
-    return int(value) if 0 < value < 1e15 else 0
-
-
-def _for_host(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A new message without the host's private keys: with them it would take the row for one it already stored."""
-    return {key: copy.deepcopy(value) for key, value in message.items() if not key.startswith("_")}
-
-
 def register(ctx: Any) -> None:
     """Called by the host's plugin loader."""
     ctx.register_context_engine(JevEngine())
+    extend_search(ctx)

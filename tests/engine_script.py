@@ -315,18 +315,25 @@ def expand_for_a_session() -> None:
 
 
 def registration() -> None:
-    """One call on the host's context, nothing written, nothing opened."""
+    """The engine first, then what else the host's context can take; nothing written, nothing opened."""
 
-    class Context:
+    class Reduced:
         def __init__(self) -> None:
-            self.engines: list[Any] = []
+            self.taken: list[Any] = []
 
         def register_context_engine(self, made: Any) -> None:
-            self.engines.append(made)
+            self.taken.append(type(made).__name__)
 
-    context = Context()
-    register(context)
-    assert [type(made).__name__ for made in context.engines] == ["JevEngine"]
+    class Whole(Reduced):
+        def register_middleware(self, kind: str, callback: Any) -> None:
+            assert callable(callback)
+            self.taken.append(kind)
+
+    reduced, whole = Reduced(), Whole()
+    register(reduced)
+    register(whole)
+    assert reduced.taken == ["JevEngine"]
+    assert whole.taken == ["JevEngine", "tool_execution"]
     assert not Path(os.environ["HERMES_HOME"], "hermes_jev").exists()
 
 

@@ -3,6 +3,7 @@
 `truth` is what callers use; `originals`, `database`, `migrations` and `values` are what it is made of.
 """
 
+from .listing import Listed
 from .originals import Call, Keep, Kept, Original
 from .truth import FILE_NAME, Store, StoredReceipt, StoredVerdict
 from .values import content_hash, decode, encode, is_pointer_id, pointer_hash, pointer_id
@@ -13,6 +14,7 @@ __all__ = [
     "Kept",
     "Original",
     "Call",
+    "Listed",
     "StoredVerdict",
     "StoredReceipt",
     "FILE_NAME",

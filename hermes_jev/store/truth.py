@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ..errors import NotStored, StoreError
 from .database import PATIENCE_S, Database, Unavailable, faults, from_sql, to_sql
+from .listing import Listed, granted, listed, load_or_error
 from .originals import (
     NOT_STORED,
     Call,
@@ -181,6 +182,26 @@ class Store:
                 return {}
             found = ((index, load_behind(connection, text)) for index, text in enumerate(texts))
             return {index: original for index, original in found if original is not None}
+
+    # What there is
+
+    def listed(self, sessions: Collection[str] | None) -> list[Listed]:
+        """Every original and who was granted it, oldest first: of some sessions, or of all when `sessions` is None."""
+        with self._database().reading() as connection:
+            return [] if connection is None else listed(connection, sessions)
+
+    def count(self, sessions: Collection[str]) -> int:
+        """How many originals these sessions were granted, one that several have counted for each."""
+        with self._database().reading() as connection:
+            return 0 if connection is None else granted(connection, sessions)
+
+    def originals(self, pointers: Sequence[str]) -> list[Original | StoreError]:
+        """The originals behind pointers, in order, each one checked; in the place of one that is gone or damaged the
+        error. Whoever asks may open them."""
+        with self._database().reading() as connection:
+            if connection is None:
+                return [NotStored(NOT_STORED) for _ in pointers]
+            return [load_or_error(connection, pointer) for pointer in pointers]
 
     # Lineage
 

@@ -1,0 +1,137 @@
+"""Find what was cut: the stored outputs of a lineage that answer a query, with what to show of each."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from .errors import StoreError
+from .excerpts import Excerpt, Hit, excerpts
+from .ranking import Candidate, Field, ranked
+from .readable import readable
+from .store import Listed, Original, Store
+from .store.index import UNSEARCHED_TOOLS, Found, Index
+from .terms import query_terms
+
+CATCH_UP_S = 2.0
+"""How long a search may take in what was stored since the last one, in seconds."""
+
+PAGE_CHARS = 15_000
+"""What is longer than this does not fit one page of `expand`, so that a hit says which lines to ask for."""
+
+_QUERY_CHARS = 20_000
+_LITERAL_CHARS = 200
+_SCANNED_OUTPUTS = 300
+_SCANNED_CHARS = 5_000_000
+
+
+class Lines(NamedTuple):
+    """Lines of the readable text, from 1, both included."""
+
+    first: int
+    last: int
+
+
+class SearchHit(NamedTuple):
+    """One stored output: its pointer, what it was, when it was stored (seconds since 1970), its readable text, and what
+    it adds to the hits before it."""
+
+    pointer: str
+    original: Original
+    created: float
+    text: str
+    score: float
+
+
+class Answer(NamedTuple):
+    """The hits, best first, how much each term of the query tells, and how many outputs could not be searched yet."""
+
+    hits: list[SearchHit]
+    weights: Mapping[str, float]
+    unread: int
+
+    def excerpts(self, chars: int) -> list[Excerpt]:
+        """What to show of each hit; together at most `chars` characters in JSON."""
+        return excerpts([Hit(hit.text, hit.score) for hit in self.hits], self.weights, chars)
+
+
+def search(
+    store: Store, query: str, sessions: Collection[str] | None, limit: int, budget_s: float = CATCH_UP_S
+) -> Answer:
+    """At most `limit` stored outputs of these sessions (of all, when None) for a query. Any query is allowed.
+
+    Raises StoreError when the store cannot be read.
+    """
+    query = query[:_QUERY_CHARS]
+    found = _found(store, query_terms(query), sessions, budget_s)
+    best = ranked(found.candidates, found.field, limit)
+    if not best and query.strip():
+        found = _scanned(store, query.strip()[:_LITERAL_CHARS], sessions, found.unread)
+        best = ranked(found.candidates, found.field, limit)
+    opened = ((one, _opened(store, one.candidate.pointer, sessions)) for one in best)
+    hits = [
+        SearchHit(one.candidate.pointer, original, one.candidate.created, readable(original.result), one.score)
+        for one, original in opened
+        if original is not None
+    ]
+    weights = {term: found.field.weight(term) for one in best for term in one.candidate.counts}
+    return Answer(hits, weights, found.unread)
+
+
+def stored(store: Store, sessions: Collection[str] | None) -> list[Listed]:
+    """What these sessions have stored, newest first, each pointer once. Raises StoreError."""
+    newest = reversed(store.listed(sessions))
+    return list({one.pointer: one for one in newest if one.tool not in UNSEARCHED_TOOLS}.values())
+
+
+def _found(store: Store, terms: Sequence[str], sessions: Collection[str] | None, budget_s: float) -> Found:
+    try:
+        return Index(store).find(terms, sessions, budget_s)
+    except StoreError:
+        # No file can be written beside the store, or the one there is out of reach: one for this search alone.
+        with tempfile.TemporaryDirectory() as folder:
+            return Index(store, Path(folder)).find(terms, sessions, budget_s)
+
+
+def _scanned(store: Store, literal: str, sessions: Collection[str] | None, unread: int) -> Found:
+    """What holds the query as it stands, for queries without a term: signs, emoji, the middle of a word."""
+    room = _SCANNED_CHARS
+    candidates = []
+    for one in stored(store, sessions)[:_SCANNED_OUTPUTS]:
+        original = _opened(store, one.pointer, sessions)
+        if original is None:
+            continue
+        text = readable(original.result)
+        room -= len(text)
+        if count := text.casefold().count(literal.casefold()):
+            candidates.append(Candidate(one.pointer, one.created, 1, {literal.casefold(): count}))
+        if room < 0:
+            break
+    holders = {literal.casefold(): len(candidates)}
+    return Found(candidates, Field(len(candidates) + 1, 1.0, holders), unread)
+
+
+def _opened(store: Store, pointer: str, sessions: Collection[str] | None) -> Original | None:
+    """The original, if these sessions may open it and it is sound."""
+    try:
+        return store.get(pointer, sessions)
+    except StoreError:
+        return None
+
+
+def page_around(text: str, line: int) -> Lines | None:
+    """As many lines around line number `line` as one page holds, a third of them before it; None when all fits."""
+    if len(text) <= PAGE_CHARS or not line:
+        return None
+    lengths = [len(one) + 1 for one in text.split("\n")]
+    first, before = line, PAGE_CHARS // 3
+    while first > 1 and before >= lengths[first - 2]:
+        first -= 1
+        before -= lengths[first - 1]
+    last, room = first, PAGE_CHARS - lengths[first - 1]
+    while last < len(lengths) and room >= lengths[last]:
+        room -= lengths[last]
+        last += 1
+    return Lines(first, max(last, line))
