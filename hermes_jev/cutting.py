@@ -8,28 +8,41 @@ from typing import Any
 from .errors import JevError, StoreError
 from .job import Job
 from .policy import CLEARLY_SHORTER, Cuts, Decision
+from .repeats import first_original
 from .store import Keep, Kept
 from .transcript import Message
 
 
 def store_first(decisions: Sequence[Decision], job: Job, cuts: Cuts) -> tuple[list[Decision], dict[int, Kept]]:
-    """Store what is to be cut. What the store could not keep and read back stays whole, and says why."""
+    """Store what is to be cut. What the store could not keep and read back stays whole, and says why.
+
+    The notice of a reply of `expand` names the original that the reply came from.
+    """
     chosen = [decision for decision in decisions if decision.action != "keep"]
 
-    def item(decision: Decision) -> Keep:
+    firsts = [first_original(decision.exchange, job.store) for decision in chosen]
+
+    def item(decision: Decision, first: str | None) -> Keep:
         exchange, action = decision.exchange, decision.action
         return Keep(
             tool=exchange.tool,
             arguments=exchange.arguments,
             result=exchange.result,
             outcome=exchange.outcome.status,
-            render=lambda pointer: cuts.render(exchange, action, pointer),
+            render=lambda pointer: cuts.render(exchange, action, first or pointer),
         )
 
-    try:
-        replies = job.store.keep(job.session, [item(decision) for decision in chosen])
-    except StoreError as error:
-        replies = [error] * len(chosen)
+    def keep(items: Sequence[Keep]) -> Sequence[Kept | StoreError]:
+        try:
+            return job.store.keep(job.session, items)
+        except StoreError as error:
+            return [error] * len(items)
+
+    replies = list(keep([item(decision, first) for decision, first in zip(chosen, firsts, strict=True)]))
+    for at, (decision, first) in enumerate(zip(chosen, firsts, strict=True)):
+        if first is not None and isinstance(replies[at], StoreError):
+            # Two pages of one original may be cut to the same text, which can stand for one of them only.
+            (replies[at],) = keep([item(decision, None)])
     kept: dict[int, Kept] = {}
     failed: dict[int, Decision] = {}
     for decision, reply in zip(chosen, replies, strict=True):

@@ -311,7 +311,9 @@ class JevEngine(ContextEngine):
 
     def search_more(self, arguments: Any, reply: Any) -> Any:
         """The reply of the host's own `session_search` with what it cannot reach."""
-        return self._recall().more(arguments, reply)
+        longer = self._recall().more(arguments, reply)
+        self._handed += len(str(longer))
+        return longer
 
     def runs(self, session: str) -> bool:
         """Whether this engine runs that session now."""

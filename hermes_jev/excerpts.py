@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from .terms import names_in, term_counts
 
-PIECE_CHARS = 160
+PIECE_CHARS = 240
 """A longer line is shown in pieces of at most this many characters."""
 
 GAP = "…"
@@ -24,7 +24,7 @@ GAP = "…"
 _NEIGHBOURS = ((1, 0.7), (2, 0.4))
 """How much of what a line holds counts for the lines that many places away."""
 
-_REGION = 10
+_REGION = 12
 _REGION_POWER = 2.0
 _NAME_BONUS = 0.5
 _LINES_SHARE = 0.7
@@ -42,12 +42,10 @@ class Hit(NamedTuple):
 
 
 class Excerpt(NamedTuple):
-    """What is shown of one hit: lines in order with GAP between those that do not follow each other, names, and the
-    number (from 1) of the line that fits the query best, 0 when none does."""
+    """What is shown of one hit: lines in order with GAP between those that do not follow each other, and names."""
 
     text: str
     names: tuple[str, ...]
-    line: int
 
 
 class _Piece(NamedTuple):
@@ -63,23 +61,56 @@ class _Choice(NamedTuple):
     cost: int
 
 
-def excerpts(hits: Sequence[Hit], weights: Mapping[str, float], chars: int) -> list[Excerpt]:
-    """One excerpt for each hit; together at most `chars` characters as they stand in JSON.
+class Material:
+    """The texts of some hits cut into pieces and valued once, to choose from for a reply of any length.
 
     `weights` says how much each term of the query tells.
     """
-    pieces = [_pieces(hit.text[:_WHOLE_TEXT], weights) for hit in hits]
-    rarity = _rarity(pieces)
-    values = [_near(own, weights, hit.score, rarity) for own, hit in zip(pieces, hits, strict=True)]
-    shares = _names_per_piece(pieces, values)
-    choices = sorted(_choices(pieces, values, shares), reverse=True)
-    taken, left = _take(choices, pieces, int(chars * _LINES_SHARE))
-    shown = "\n".join(pieces[hit][at].text for hit, at in taken)
-    names = _take_names(pieces, values, shares, weights, shown, left + chars - int(chars * _LINES_SHARE))
-    return [
-        _excerpt(own, sorted(at for hit, at in taken if hit == number), values[number], names[number])
-        for number, own in enumerate(pieces)
-    ]
+
+    def __init__(self, hits: Sequence[Hit], weights: Mapping[str, float]) -> None:
+        self._pieces = [_pieces(hit.text[:_WHOLE_TEXT], weights) for hit in hits]
+        rarity = _rarity(self._pieces)
+        self._values = [_near(own, weights, hit.score, rarity) for own, hit in zip(self._pieces, hits, strict=True)]
+        rare = _rare_names(self._pieces, self._values)
+        self._choices = sorted(_choices(self._pieces, self._values, rare), reverse=True)
+        self._names = _named(rare, self._values, weights)
+
+    def excerpts(self, chars: int) -> list[Excerpt]:
+        """One excerpt for each hit; together about `chars` characters as they stand in JSON."""
+        for_lines = int(chars * _LINES_SHARE)
+        taken, left = self._take(for_lines)
+        shown = "\n".join(self._pieces[hit][at].text for hit, at in taken)
+        names = self._take_names(shown, left + chars - for_lines)
+        return [
+            Excerpt(_joined(own, sorted(at for hit, at in taken if hit == number)), tuple(names[number]))
+            for number, own in enumerate(self._pieces)
+        ]
+
+    def page(self, hit: int, chars: int) -> tuple[int, int] | None:
+        """First and last line, from 1, of the `chars` characters of a hit that fit the query best; None when all of it
+        fits, or nothing fits."""
+        return _best_window(self._pieces[hit], self._values[hit], chars)
+
+    def _take(self, left: int) -> tuple[list[tuple[int, int]], int]:
+        taken: list[tuple[int, int]] = []
+        seen: set[str] = set()
+        for choice in self._choices:
+            at = -choice.at
+            text = self._pieces[choice.hit][at].text
+            if choice.cost <= left and text not in seen:
+                seen.add(text)
+                taken.append((choice.hit, at))
+                left -= choice.cost
+        return taken, left
+
+    def _take_names(self, shown: str, left: int) -> list[list[str]]:
+        """The names worth most that no shown line holds, by hit."""
+        chosen: list[list[str]] = [[] for _ in self._pieces]
+        for name, hit, cost in self._names:
+            if cost <= left and name not in shown:
+                chosen[hit].append(name)
+                left -= cost
+        return chosen
 
 
 def _pieces(text: str, weights: Mapping[str, float]) -> list[_Piece]:
@@ -118,8 +149,12 @@ def _rarity(pieces: Sequence[Sequence[_Piece]]) -> dict[str, float]:
 def _near(
     pieces: Sequence[_Piece], weights: Mapping[str, float], score: float, rarity: Mapping[str, float]
 ) -> list[float]:
-    """What each piece is worth by its own words, those around it, and how dense the query is in its region."""
-    own = [sum(weights[term] for term in piece.terms) for piece in pieces]
+    """What each piece is worth by its own words, those around it, and how dense the query is in its region.
+
+    A word tells as much as it is rare among the outputs, and among the lines of the hits.
+    """
+    telling = {term: math.sqrt(weights[term] * rare) for term, rare in rarity.items()}
+    own = [sum(telling[term] for term in piece.terms) for piece in pieces]
     region = _regions(pieces, rarity)
     densest = max(region, default=0.0) or 1.0
     values = []
@@ -154,7 +189,7 @@ Names = Mapping[tuple[int, int], Mapping[str, float]]
 """Hit and piece → the names in the piece, with how rare each is among the hits' pieces."""
 
 
-def _names_per_piece(pieces: Sequence[Sequence[_Piece]], values: Sequence[Sequence[float]]) -> Names:
+def _rare_names(pieces: Sequence[Sequence[_Piece]], values: Sequence[Sequence[float]]) -> Names:
     """Of the pieces that are near a match."""
     found = {
         (hit, at): names_in(piece.text)
@@ -174,55 +209,42 @@ def _choices(pieces: Sequence[Sequence[_Piece]], values: Sequence[Sequence[float
             yield _Choice(values[hit][at] * (1 + _NAME_BONUS * sum(rare.values())) / cost, hit, -at, cost)
 
 
-def _take(
-    choices: Sequence[_Choice], pieces: Sequence[Sequence[_Piece]], left: int
-) -> tuple[list[tuple[int, int]], int]:
-    taken: list[tuple[int, int]] = []
-    seen: set[str] = set()
-    for choice in choices:
-        at = -choice.at
-        text = pieces[choice.hit][at].text
-        if choice.cost <= left and text not in seen:
-            seen.add(text)
-            taken.append((choice.hit, at))
-            left -= choice.cost
-    return taken, left
-
-
-def _take_names(
-    pieces: Sequence[Sequence[_Piece]],
-    values: Sequence[Sequence[float]],
-    names: Names,
-    weights: Mapping[str, float],
-    shown: str,
-    left: int,
-) -> list[list[str]]:
-    """The names worth most that no shown line holds, by hit."""
+def _named(names: Names, values: Sequence[Sequence[float]], weights: Mapping[str, float]) -> list[tuple[str, int, int]]:
+    """The names, worth most first, each with the hit that it is best shown with and what it costs."""
     best: dict[str, tuple[float, int]] = {}
     for (hit, at), rare in names.items():
         for name, rarity in rare.items():
-            if len(name) in _NAME_CHARS:
+            if len(name) in _NAME_CHARS and name.casefold() not in weights:
                 own = sum(weights.get(term, 0.0) for term in term_counts(name))
                 value = (own + values[hit][at] / 2) * rarity / math.sqrt(len(name) + _NAME_FRAME)
                 best[name] = max(best.get(name, (0.0, 0)), (value, hit))
-    chosen: list[list[str]] = [[] for _ in pieces]
-    for name, (value, hit) in sorted(best.items(), key=lambda item: (-item[1][0], item[0])):
-        cost = len(json.dumps(name, ensure_ascii=False)) - 2 + _NAME_FRAME
-        if value > 0 and cost <= left and name not in shown:
-            chosen[hit].append(name)
-            left -= cost
-    return chosen
+    order = sorted((item for item in best.items() if item[1][0] > 0), key=lambda item: (-item[1][0], item[0]))
+    return [(name, hit, len(json.dumps(name, ensure_ascii=False)) - 2 + _NAME_FRAME) for name, (_, hit) in order]
 
 
-def _excerpt(pieces: Sequence[_Piece], taken: Sequence[int], values: Sequence[float], names: list[str]) -> Excerpt:
+def _joined(pieces: Sequence[_Piece], taken: Sequence[int]) -> str:
     lines: list[str] = []
     for before, at in zip([None, *taken], taken, strict=False):
         if before is not None and at != before + 1:
             lines.append(GAP)
         lines.append(pieces[at].text)
-    best = max(range(len(values)), key=values.__getitem__, default=None)
-    line = pieces[best].line if best is not None and values[best] > 0 else 0
-    return Excerpt("\n".join(lines), tuple(names), line)
+    return "\n".join(lines)
+
+
+def _best_window(pieces: Sequence[_Piece], values: Sequence[float], chars: int) -> tuple[int, int] | None:
+    costs = [_cost(piece.text) for piece in pieces]
+    if sum(costs) <= chars or not any(values):
+        return None
+    best, found = -1.0, (0, 0)
+    start, cost, value = 0, 0, 0.0
+    for end in range(len(pieces)):
+        cost, value = cost + costs[end], value + values[end]
+        while cost > chars and start < end:
+            cost, value = cost - costs[start], value - values[start]
+            start += 1
+        if value > best:
+            best, found = value, (start, end)
+    return pieces[found[0]].line, pieces[found[1]].line
 
 
 def _cost(text: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from .excerpts import Hit, excerpts
+from .excerpts import Hit, Material
 from .paging import encode
 from .ranking import Candidate, Field, ranked
 from .readable import readable
@@ -52,9 +52,8 @@ def past_hits(
     ]
     best = ranked(candidates, field, asked.limit)
     weights = {term: field.weight(term) for term in terms if field.weight(term)}
-    shown = excerpts(
-        [Hit(texts[one.candidate.pointer], one.score or 1.0) for one in best], weights, _SNIPPET_CHARS * len(best)
-    )
+    material = Material([Hit(texts[one.candidate.pointer], one.score or 1.0) for one in best], weights)
+    shown = material.excerpts(_SNIPPET_CHARS * len(best))
     by_id = {str(row.id): row for row in rows}
     return [
         _hit(by_id[one.candidate.pointer], excerpt.text or texts[one.candidate.pointer][:_SNIPPET_CHARS], now)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .errors import StoreError
-from .excerpts import Excerpt, Hit, excerpts
+from .excerpts import Hit, Material
 from .ranking import Candidate, Field, ranked
 from .readable import readable
 from .store import Listed, Original, Store
@@ -18,20 +18,10 @@ from .terms import query_terms
 CATCH_UP_S = 2.0
 """How long a search may take in what was stored since the last one, in seconds."""
 
-PAGE_CHARS = 15_000
-"""What is longer than this does not fit one page of `expand`, so that a hit says which lines to ask for."""
-
 _QUERY_CHARS = 20_000
 _LITERAL_CHARS = 200
 _SCANNED_OUTPUTS = 300
 _SCANNED_CHARS = 5_000_000
-
-
-class Lines(NamedTuple):
-    """Lines of the readable text, from 1, both included."""
-
-    first: int
-    last: int
 
 
 class SearchHit(NamedTuple):
@@ -52,9 +42,9 @@ class Answer(NamedTuple):
     weights: Mapping[str, float]
     unread: int
 
-    def excerpts(self, chars: int) -> list[Excerpt]:
-        """What to show of each hit; together at most `chars` characters in JSON."""
-        return excerpts([Hit(hit.text, hit.score) for hit in self.hits], self.weights, chars)
+    def material(self) -> Material:
+        """What to show of the hits."""
+        return Material([Hit(hit.text, hit.score) for hit in self.hits], self.weights)
 
 
 def search(
@@ -119,19 +109,3 @@ def _opened(store: Store, pointer: str, sessions: Collection[str] | None) -> Ori
         return store.get(pointer, sessions)
     except StoreError:
         return None
-
-
-def page_around(text: str, line: int) -> Lines | None:
-    """As many lines around line number `line` as one page holds, a third of them before it; None when all fits."""
-    if len(text) <= PAGE_CHARS or not line:
-        return None
-    lengths = [len(one) + 1 for one in text.split("\n")]
-    first, before = line, PAGE_CHARS // 3
-    while first > 1 and before >= lengths[first - 2]:
-        first -= 1
-        before -= lengths[first - 1]
-    last, room = first, PAGE_CHARS - lengths[first - 1]
-    while last < len(lengths) and room >= lengths[last]:
-        room -= lengths[last]
-        last += 1
-    return Lines(first, max(last, line))

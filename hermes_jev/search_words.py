@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-CALL_CHARS = 60
+CALL_CHARS = 40
 
 
 def age(seconds: float) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from .errors import StoreError
 from .paging import LEAST_REPLY_CHARS, Room, encode, error
 from .past import Message, past_hits, shown
-from .search import Answer, page_around, search, stored
+from .search import Answer, SearchHit, search, stored
 from .search_arguments import Asked, BadArgument, checked
 from .search_words import age, call_words
 from .state_db import StateDb
@@ -29,8 +29,11 @@ REPLY_CHARS = 4_000
 
 _PAST_CHARS = 2_000
 _LISTED = 40
-_LINES_ROOM = 26
-_HINT = 'expand(id="…") gives a whole output; lines="a-b" the lines that a hit names'
+_PAGE_CHARS = 18_500
+"""What is longer as it stands in JSON does not fit one page of `expand`, so that a hit says which lines to ask for."""
+
+_SHARES = (1.1, 1.05, 1.0, 0.95, 0.9, 0.8, 0.5)
+_HINT = 'expand(id="r-…") gives all of an output, lines="a-b" a part'
 
 SESSION_SEARCH_SCHEMA: Mapping[str, Any] = {
     "name": SESSION_SEARCH_TOOL,
@@ -122,12 +125,13 @@ def _alone(asked: Asked, scope: Scope) -> dict[str, Any]:
     if not asked.query.strip():
         return {"success": True, "mode": "browse", "results": _stored(scope), "sessions": _sessions(asked, scope)}
     results: list[dict[str, Any]] = []
-    head: dict[str, Any] = {"success": True, "mode": "discover", "query": asked.query[:200]}
+    head: dict[str, Any] = {"success": True, "mode": "discover"}
     if asked.wants("tool"):
         found = search(scope.store, asked.query, scope.lineage(), asked.limit)
-        fixed = len(encode({**head, "count": 10, "hint": _HINT, "not_searched_yet": 10**6}, compact=True)) + 16
-        results = _hits(_sorted(found, asked), min(REPLY_CHARS, scope.room.chars) - fixed, scope.now)
-        head |= {"not_searched_yet": found.unread} if found.unread else {}
+        unread = {"not_searched_yet": found.unread} if found.unread else {}
+        fixed = len(encode({**head, "count": 10, "hint": _HINT, **unread, "results": []}, compact=True))
+        results = hits_of(_sorted(found, asked), min(REPLY_CHARS, scope.room.chars) - fixed, scope.now)
+        head |= unread
     head |= {"hint": _HINT} if results else {}
     room = scope.room.chars - len(encode({**head, "results": results}, compact=True)) - 100
     past = past_hits(scope.state, asked, scope.lineage(), ("user", "assistant", "tool"), scope.now)
@@ -149,7 +153,7 @@ def _added(asked: Asked, base: Mapping[str, Any], scope: Scope) -> dict[str, Any
     if asked.wants("tool"):
         answer = search(scope.store, asked.query, scope.lineage(), asked.limit)
         room = min(REPLY_CHARS, scope.room.chars) - len(_HINT) - 100
-        if hits := _hits(_sorted(answer, asked), room, scope.now):
+        if hits := hits_of(_sorted(answer, asked), room, scope.now):
             added = {"this_session": hits, "this_session_hint": _HINT}
         if answer.unread:
             added["not_searched_yet"] = answer.unread
@@ -168,29 +172,33 @@ def _sorted(found: Answer, asked: Asked) -> Answer:
     return found._replace(hits=hits)
 
 
-def _hits(found: Answer, chars: int, now: float) -> list[dict[str, Any]]:
+def hits_of(found: Answer, chars: int, now: float) -> list[dict[str, Any]]:
     """The hits with as much of each as together fits into `chars` characters of JSON."""
     if not found.hits or chars < LEAST_REPLY_CHARS // 2:
         return []
-    frames = [
-        {
-            "id": hit.pointer,
-            "tool": hit.original.tool[:60],
-            "call": call_words(hit.original.arguments),
-            "age": age(now - hit.created),
-            "chars": len(hit.text),
-        }
-        for hit in found.hits
-    ]
-    empty = encode({"": [{**frame, "snippet": "", "names": ""} for frame in frames]}, compact=True)
-    excerpts = found.excerpts(chars - len(empty) - _LINES_ROOM * len(frames))
-    shown: list[dict[str, Any]] = []
-    for hit, frame, excerpt in zip(found.hits, frames, excerpts, strict=True):
-        lines = page_around(hit.text, excerpt.line)
-        more = {"lines": f"{lines.first}-{lines.last}"} if lines else {}
-        names = {"names": ", ".join(excerpt.names)} if excerpt.names else {}
-        shown.append({**frame, **more, "snippet": excerpt.text, **names})
+    material = found.material()
+    frames = [_frame(hit, material.page(at, _PAGE_CHARS), now) for at, hit in enumerate(found.hits)]
+    room = chars - sum(len(encode({**frame, "snippet": ""}, compact=True)) + 1 for frame in frames)
+    # What lines cost together is known when they are chosen: the first try is a little too much.
+    for share in _SHARES:
+        shown = [
+            {**frame, "snippet": excerpt.text, **({"names": ", ".join(excerpt.names)} if excerpt.names else {})}
+            for frame, excerpt in zip(frames, material.excerpts(int(room * share)), strict=True)
+        ]
+        if len(_fitting(shown, chars)) == len(shown):
+            return shown
     return _fitting(shown, chars)
+
+
+def _frame(hit: SearchHit, page: tuple[int, int] | None, now: float) -> dict[str, Any]:
+    return {
+        "id": hit.pointer,
+        "tool": hit.original.tool[:60],
+        "call": call_words(hit.original.arguments),
+        "age": age(now - hit.created),
+        "chars": len(hit.text),
+        **({"lines": f"{page[0]}-{page[1]}"} if page else {}),
+    }
 
 
 def _fitting(hits: Sequence[dict[str, Any]], chars: int) -> list[dict[str, Any]]:

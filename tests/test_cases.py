@@ -22,10 +22,6 @@ LIVES = "Every way a session lives"
 WAITING: dict[str, str] = {
     "052": LIVES,
     "058": "The judge",
-    "100": BACK,
-    "101": BACK,
-    "104": BACK,
-    "113": BACK,
     "122": BACK,
     "124": BACK,
     "128": LIVES,

@@ -9,10 +9,10 @@ from typing import NoReturn
 
 from .. import __version__
 from ..errors import ConfigError, InputError, JevError
-from . import demo, expand, prune, restore, should_compact
+from . import demo, expand, prune, restore, search, should_compact, store
 from .common import NOTHING, OK, USAGE, complain, drop_output, out
 
-COMMANDS = (prune, restore, expand, should_compact, demo)
+COMMANDS = (prune, restore, expand, search, store, should_compact, demo)
 """One module a command, in the order of `jev --help`; each has `add(commands)`."""
 
 
