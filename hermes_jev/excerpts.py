@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from .terms import names_in, term_counts
+from .terms import names_in, terms_in
 
 PIECE_CHARS = 240
 """A longer line is shown in pieces of at most this many characters."""
@@ -115,14 +115,14 @@ class Material:
 
 def _pieces(text: str, weights: Mapping[str, float]) -> list[_Piece]:
     # What is searched as it stands is no term, and counts wherever it stands.
-    literal = {term for term in weights if term not in term_counts(term)}
+    literal = {term for term in weights if term not in terms_in(term)}
     found = []
     for number, line in enumerate(text.split("\n"), 1):
         for part in _split(line):
             folded = part.casefold()
             # Cutting into terms is the slow part, and most lines hold none of the query's.
             inside = {term for term in weights if term in folded}
-            terms = inside & (literal | term_counts(part).keys()) if inside else inside
+            terms = inside & (literal | terms_in(part)) if inside else inside
             found.append(_Piece(part.strip(), number, frozenset(terms)))
     return found
 
@@ -215,7 +215,7 @@ def _named(names: Names, values: Sequence[Sequence[float]], weights: Mapping[str
     for (hit, at), rare in names.items():
         for name, rarity in rare.items():
             if len(name) in _NAME_CHARS and name.casefold() not in weights:
-                own = sum(weights.get(term, 0.0) for term in term_counts(name))
+                own = sum(weights.get(term, 0.0) for term in terms_in(name))
                 value = (own + values[hit][at] / 2) * rarity / math.sqrt(len(name) + _NAME_FRAME)
                 best[name] = max(best.get(name, (0.0, 0)), (value, hit))
     order = sorted((item for item in best.items() if item[1][0] > 0), key=lambda item: (-item[1][0], item[0]))

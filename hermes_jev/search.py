@@ -22,6 +22,7 @@ _QUERY_CHARS = 20_000
 _LITERAL_CHARS = 200
 _SCANNED_OUTPUTS = 300
 _SCANNED_CHARS = 5_000_000
+_AT_ONCE = 20
 
 
 class SearchHit(NamedTuple):
@@ -60,11 +61,11 @@ def search(
     if not best and query.strip():
         found = _scanned(store, query.strip()[:_LITERAL_CHARS], sessions, found.unread)
         best = ranked(found.candidates, found.field, limit)
-    opened = ((one, _opened(store, one.candidate.pointer, sessions)) for one in best)
+    originals = store.originals([one.candidate.pointer for one in best], sessions)
     hits = [
         SearchHit(one.candidate.pointer, original, one.candidate.created, readable(original.result), one.score)
-        for one, original in opened
-        if original is not None
+        for one, original in zip(best, originals, strict=True)
+        if isinstance(original, Original)
     ]
     weights = {term: found.field.weight(term) for one in best for term in one.candidate.counts}
     return Answer(hits, weights, found.unread)
@@ -87,25 +88,17 @@ def _found(store: Store, terms: Sequence[str], sessions: Collection[str] | None,
 
 def _scanned(store: Store, literal: str, sessions: Collection[str] | None, unread: int) -> Found:
     """What holds the query as it stands, for queries without a term: signs, emoji, the middle of a word."""
+    newest = stored(store, sessions)[:_SCANNED_OUTPUTS]
     room = _SCANNED_CHARS
     candidates = []
-    for one in stored(store, sessions)[:_SCANNED_OUTPUTS]:
-        original = _opened(store, one.pointer, sessions)
-        if original is None:
-            continue
-        text = readable(original.result)
-        room -= len(text)
-        if count := text.casefold().count(literal.casefold()):
-            candidates.append(Candidate(one.pointer, one.created, 1, {literal.casefold(): count}))
+    for start in range(0, len(newest), _AT_ONCE):
+        some = newest[start : start + _AT_ONCE]
+        for one, original in zip(some, store.originals([one.pointer for one in some], sessions), strict=True):
+            text = readable(original.result) if isinstance(original, Original) else ""
+            room -= len(text)
+            if count := text.casefold().count(literal.casefold()):
+                candidates.append(Candidate(one.pointer, one.created, 1, {literal.casefold(): count}))
         if room < 0:
             break
     holders = {literal.casefold(): len(candidates)}
     return Found(candidates, Field(len(candidates) + 1, 1.0, holders), unread)
-
-
-def _opened(store: Store, pointer: str, sessions: Collection[str] | None) -> Original | None:
-    """The original, if these sessions may open it and it is sound."""
-    try:
-        return store.get(pointer, sessions)
-    except StoreError:
-        return None

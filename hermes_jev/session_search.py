@@ -217,7 +217,7 @@ def _stored(scope: Scope) -> list[dict[str, Any]]:
     """What the lineage has stored, newest first, as far as it fits."""
     listed = stored(scope.store, scope.lineage())
     newest = listed[:_LISTED]
-    originals = scope.store.originals([one.pointer for one in newest])
+    originals = scope.store.originals([one.pointer for one in newest], None)
     found = [
         {
             "id": one.pointer,

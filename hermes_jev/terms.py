@@ -55,6 +55,11 @@ def term_counts(text: str) -> Counter[str]:
     return found
 
 
+def terms_in(text: str) -> set[str]:
+    """The terms of a short text."""
+    return {term for run in _RUN.findall(_prepared(text)) for term in _terms_of(run)}
+
+
 def query_terms(text: str) -> list[str]:
     """The terms of a query in its order, each once: without filler words, unless it is made of nothing else."""
     terms = list(term_counts(text))

@@ -8,12 +8,11 @@ term of it like any other: so a search of a lineage reads the postings of that l
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import sqlite3
 import time
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -23,7 +22,7 @@ from ..ranking import Candidate, Field
 from ..readable import readable
 from ..terms import term_counts
 from .database import PATIENCE_S, Database, from_sql, to_sql
-from .listing import Listed
+from .listing import Listed, fingerprint
 from .migrations import Step
 from .originals import Original
 from .truth import Store
@@ -42,10 +41,9 @@ MAX_TERMS = 64
 _HOLDERS = 1_000
 """Postings of one term that are read, the newest; a term that more outputs hold tells little."""
 
-_CANDIDATES = 60
+_CANDIDATES = 48
 _BATCH = 50
 _BATCH_CHARS = 1_000_000
-_EXACT_UP_TO = 5_000
 _SCOPE = "§"
 
 Result = TypeVar("Result")
@@ -135,16 +133,10 @@ class Index:
         return self._take_in([one for key, one in reversed(wanted.items()) if key not in present], deadline)
 
     def _agrees(self, sessions: Collection[str]) -> bool:
-        """Of few outputs the lists are compared anyway; of many, comparing how many there are is what stays quick."""
         with _of_the_truth():
-            stored = self.store.count(sessions)
-        if stored <= _EXACT_UP_TO:
-            return False
+            stored = self.store.fingerprint(sessions)
         with self._database.reading() as connection:
-            return connection is not None and stored == sum(
-                connection.execute("SELECT count(*) FROM outputs WHERE session = ?", (to_sql(session),)).fetchone()[0]
-                for session in dict.fromkeys(sessions)
-            )
+            return connection is not None and stored == fingerprint(connection, sessions, "outputs")
 
     def _present(self, sessions: Collection[str] | None) -> dict[tuple[str | None, str], int]:
         with self._database.reading() as connection:
@@ -172,7 +164,7 @@ class Index:
         """Oldest first within a batch, so that row numbers tell age as far as they can."""
         some = sorted(some, key=lambda one: one.created)
         with _of_the_truth():
-            originals = self.store.originals([one.pointer for one in some])
+            originals = self.store.originals([one.pointer for one in some], None)
         counted = [(one, _counts(original)) for one, original in zip(some, originals, strict=True)]
         with self._database.writing() as connection:
             for one, counts in counted:
@@ -271,10 +263,9 @@ def _insert(connection: sqlite3.Connection, one: Listed, counts: Mapping[str, in
     ).fetchone()
     if known is not None:
         return  # another process took it in meanwhile
-    packed = zlib.compress(json.dumps(counts, ensure_ascii=False, separators=(",", ":")).encode())
     cursor = connection.execute(
         "INSERT INTO outputs (pointer, session, created, length, counts) VALUES (?, ?, ?, ?, ?)",
-        (one.pointer, session, one.created, sum(counts.values()), packed),
+        (one.pointer, session, one.created, sum(counts.values()), _packed(counts)),
     )
     connection.execute(
         "INSERT INTO words (rowid, terms) VALUES (?, ?)", (cursor.lastrowid, _terms_text(one.session, counts))
@@ -288,21 +279,33 @@ def _delete(connection: sqlite3.Connection, number: int) -> None:
     session = None if row[0] is None else from_sql(row[0])
     connection.execute(
         "INSERT INTO words (words, rowid, terms) VALUES ('delete', ?, ?)",
-        (number, _terms_text(session, _unpacked(row[1]))),
+        (number, _terms_text(session, [line.partition(" ")[0] for line in _unpacked(row[1]).split("\n") if line])),
     )
     connection.execute("DELETE FROM outputs WHERE id = ?", (number,))
 
 
-def _terms_text(session: str | None, counts: Mapping[str, int]) -> str:
-    return " ".join([scope(session), *counts])
+def _terms_text(session: str | None, terms: Iterable[str]) -> str:
+    return " ".join([scope(session), *terms])
 
 
-def _unpacked(packed: bytes) -> dict[str, int]:
+def _packed(counts: Mapping[str, int]) -> bytes:
+    """Lines of a term, a blank and its count: one is found without reading the others."""
+    return zlib.compress("".join(f"\n{term} {count}" for term, count in counts.items()).encode() + b"\n")
+
+
+def _unpacked(packed: bytes) -> str:
     try:
-        counts: dict[str, int] = json.loads(zlib.decompress(packed))
+        return zlib.decompress(packed).decode()
     except (zlib.error, ValueError) as error:
         raise StoreError(f"{INDEX_NAME}: a row is damaged") from error
-    return counts
+
+
+def _count(counts: str, term: str) -> int:
+    at = counts.find(f"\n{term} ")
+    if at < 0:
+        return 0
+    start = at + len(term) + 2
+    return int(counts[start : counts.index("\n", start)])
 
 
 # Queries
@@ -356,5 +359,6 @@ def _candidates(connection: sqlite3.Connection, numbers: Sequence[int], terms: S
         ).fetchone()
         if row is not None and row[0] not in found:
             counts = _unpacked(row[3])
-            found[row[0]] = Candidate(row[0], row[1], row[2], {term: counts[term] for term in terms if term in counts})
+            held = {term: count for term in terms if (count := _count(counts, term))}
+            found[row[0]] = Candidate(row[0], row[1], row[2], held)
     return list(found.values())

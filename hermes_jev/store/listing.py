@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from ..errors import StoreError
+from ..errors import NotStored, StoreError
 from .database import from_sql, to_sql
-from .originals import Original, load
+from .originals import NOT_STORED, Original, load, may_open
 
 _AT_ONCE = 500
 
@@ -47,18 +47,37 @@ def listed(connection: sqlite3.Connection, sessions: Collection[str] | None) -> 
     return sorted((_listed(row) for row in rows), key=lambda one: (one.created, one.pointer))
 
 
-def granted(connection: sqlite3.Connection, sessions: Collection[str]) -> int:
-    """How many grants these sessions have."""
-    count = 0
-    for session in dict.fromkeys(sessions):
-        (number,) = connection.execute("SELECT count(*) FROM grants WHERE session = ?", (to_sql(session),)).fetchone()
-        count += number
-    return count
+class Fingerprint(NamedTuple):
+    """How many outputs sessions have, and a sum that changes with which ones; 0 for many, where it would take long."""
+
+    outputs: int
+    checksum: int
 
 
-def load_or_error(connection: sqlite3.Connection, pointer: str) -> Original | StoreError:
-    """The original, or why it cannot be read."""
+_SUMMED_UP_TO = 5_000
+_SUM = "cast(created * 1000 AS INTEGER) + 31 * unicode(substr(pointer, 3)) + 961 * unicode(substr(pointer, 4))"
+
+
+def fingerprint(
+    connection: sqlite3.Connection, sessions: Collection[str], table: Literal["grants", "outputs"]
+) -> Fingerprint:
+    """Of a table of the truth or of the index, which have it in common when they hold the same outputs."""
+    names = [to_sql(session) for session in dict.fromkeys(sessions)]
+    counts = (connection.execute(f"SELECT count(*) FROM {table} WHERE session = ?", (name,)) for name in names)
+    count = sum(rows.fetchone()[0] for rows in counts)
+    if count > _SUMMED_UP_TO:
+        return Fingerprint(count, 0)
+    sums = (connection.execute(f"SELECT sum({_SUM}) FROM {table} WHERE session = ?", (name,)) for name in names)
+    return Fingerprint(count, sum(rows.fetchone()[0] or 0 for rows in sums))
+
+
+def load_or_error(
+    connection: sqlite3.Connection, pointer: str, sessions: Collection[str] | None
+) -> Original | StoreError:
+    """The original, or why it cannot be read; NotStored when none of the sessions may open it."""
     try:
+        if not (sessions is None or may_open(connection, pointer, sessions)):
+            raise NotStored(NOT_STORED)
         return load(connection, pointer)
     except StoreError as error:
         return error

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ..errors import NotStored, StoreError
 from .database import PATIENCE_S, Database, Unavailable, faults, from_sql, to_sql
-from .listing import Listed, granted, listed, load_or_error
+from .listing import Fingerprint, Listed, fingerprint, listed, load_or_error
 from .originals import (
     NOT_STORED,
     Call,
@@ -190,18 +190,17 @@ class Store:
         with self._database().reading() as connection:
             return [] if connection is None else listed(connection, sessions)
 
-    def count(self, sessions: Collection[str]) -> int:
-        """How many originals these sessions were granted, one that several have counted for each."""
+    def fingerprint(self, sessions: Collection[str]) -> Fingerprint:
+        """What tells whether a list of these sessions' originals is still complete."""
         with self._database().reading() as connection:
-            return 0 if connection is None else granted(connection, sessions)
+            return Fingerprint(0, 0) if connection is None else fingerprint(connection, sessions, "grants")
 
-    def originals(self, pointers: Sequence[str]) -> list[Original | StoreError]:
-        """The originals behind pointers, in order, each one checked; in the place of one that is gone or damaged the
-        error. Whoever asks may open them."""
+    def originals(self, pointers: Sequence[str], sessions: Collection[str] | None) -> list[Original | StoreError]:
+        """As `get` for many: in the place of one that is gone, damaged or not for these sessions the error."""
         with self._database().reading() as connection:
             if connection is None:
                 return [NotStored(NOT_STORED) for _ in pointers]
-            return [load_or_error(connection, pointer) for pointer in pointers]
+            return [load_or_error(connection, pointer, sessions) for pointer in pointers]
 
     # Lineage
 
