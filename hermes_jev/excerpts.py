@@ -72,7 +72,8 @@ class Material:
         rarity = _rarity(self._pieces)
         self._values = [_near(own, weights, hit.score, rarity) for own, hit in zip(self._pieces, hits, strict=True)]
         rare = _rare_names(self._pieces, self._values)
-        self._choices = sorted(_choices(self._pieces, self._values, rare), reverse=True)
+        choices = sorted(_choices(self._pieces, self._values, rare), reverse=True)
+        self._choices = [*_leads(self._pieces, self._values), *choices]
         self._names = _named(rare, self._values, weights)
 
     def excerpts(self, chars: int) -> list[Excerpt]:
@@ -220,6 +221,15 @@ def _named(names: Names, values: Sequence[Sequence[float]], weights: Mapping[str
                 best[name] = max(best.get(name, (0.0, 0)), (value, hit))
     order = sorted((item for item in best.items() if item[1][0] > 0), key=lambda item: (-item[1][0], item[0]))
     return [(name, hit, len(json.dumps(name, ensure_ascii=False)) - 2 + _NAME_FRAME) for name, (_, hit) in order]
+
+
+def _leads(pieces: Sequence[Sequence[_Piece]], values: Sequence[Sequence[float]]) -> Iterator[_Choice]:
+    """The best piece of each hit that holds a term itself: whatever else is shown, a match is."""
+    for hit, own in enumerate(pieces):
+        matching = [(values[hit][at], -at) for at, piece in enumerate(own) if piece.terms]
+        if matching:
+            value, at = max(matching)
+            yield _Choice(value, hit, at, _cost(own[-at].text))
 
 
 def _joined(pieces: Sequence[_Piece], taken: Sequence[int]) -> str:

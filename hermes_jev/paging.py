@@ -57,6 +57,33 @@ def encode(reply: Mapping[str, Any], compact: bool = False) -> str:
     return text
 
 
+_TEXT_LIMITS = (4_000, 2_000, 1_000, 500, 250, 100)
+_ANCHOR_SHARE = 2
+
+
+def fitted(reply: Mapping[str, Any], limit: int) -> dict[str, Any]:
+    """The reply with its long texts shortened alike until it encodes to at most `limit` characters, if it can; the text
+    of the message that was asked for (`anchor`) keeps up to half of that."""
+    whole: dict[str, Any] = dict(reply)
+    shorter = whole
+    for chars in _TEXT_LIMITS:
+        if len(encode(shorter)) <= limit:
+            break
+        shorter = {name: _shortened(value, chars, limit // _ANCHOR_SHARE) for name, value in whole.items()}
+    return shorter
+
+
+def _shortened(value: Any, chars: int, anchor: int) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= chars else f"{value[: chars - 1]}…"
+    if isinstance(value, list):
+        return [_shortened(one, chars, anchor) for one in value]
+    if isinstance(value, dict):
+        own = max(chars, anchor) if value.get("anchor") is True else chars
+        return {name: _shortened(one, own, anchor) for name, one in value.items()}
+    return value
+
+
 def error(message: str, **more: Any) -> str:
     """A reply that says what went wrong."""
     return encode({"error": message, **more})

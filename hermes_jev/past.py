@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
 from .excerpts import Hit, Material
-from .paging import encode
 from .ranking import Candidate, Field, ranked
 from .readable import readable
 from .search_arguments import Asked
@@ -19,11 +19,9 @@ Message = dict[str, Any]
 _CONSIDERED = 60
 _ROW_CHARS = 100_000
 _SNIPPET_CHARS = 350
-_LONGEST_MESSAGE = 4_000
-_LEAST_MESSAGE = 60
-_FRAME = 120
 _LITERAL_CHARS = 200
 _WORDS = 32
+_WORD = re.compile(r"\w+")
 
 
 def past_hits(
@@ -34,7 +32,9 @@ def past_hits(
     if not looked_at:
         return []
     terms = query_terms(asked.query)
-    rows = state.holding(terms[:_WORDS], asked.query.strip()[:_LITERAL_CHARS], without, looked_at)
+    words = list(dict.fromkeys(_WORD.findall(asked.query)))
+    telling = [word for word in words if query_terms(word)[0] in terms]
+    rows = state.holding(telling[:_WORDS], asked.query.strip()[:_LITERAL_CHARS], without, looked_at)
     # Each compaction of the host stores what stays once more.
     rows = list({readable(row.content): row for row in reversed(rows[:_CONSIDERED])}.values())
     texts = {str(row.id): readable(row.content)[:_ROW_CHARS] for row in rows}
@@ -73,24 +73,16 @@ def _hit(row: Row, snippet: str, now: float) -> dict[str, Any]:
     }
 
 
-def shown(rows: Sequence[Row], anchor: int | None, chars: int, now: float) -> list[Message]:
-    """The messages in order, their texts shortened alike until all fit into `chars` characters of JSON."""
-    room = min(_LONGEST_MESSAGE, max(_LEAST_MESSAGE, chars // max(1, len(rows)) - _FRAME))
-    messages = [_message(row, row.id == anchor, room, now) for row in rows]
-    while len(encode({"": messages}, compact=True)) > chars and room > _LEAST_MESSAGE:
-        room = max(_LEAST_MESSAGE, room * 2 // 3)
-        messages = [_message(row, row.id == anchor, room, now) for row in rows]
-    return messages
+def shown(rows: Sequence[Row], anchor: int | None, now: float) -> list[Message]:
+    """The messages in order, as a reader wants them."""
+    return [_message(row, row.id == anchor, now) for row in rows]
 
 
-def _message(row: Row, anchor: bool, room: int, now: float) -> Message:
+def _message(row: Row, anchor: bool, now: float) -> Message:
     text = "" if row.content is None else readable(row.content)
     message: Message = {"id": row.id, "role": row.role}
     if row.tool:
         message["tool"] = row.tool[:60]
     if anchor:
         message["anchor"] = True
-    message |= {"age": age(now - row.created), "content": text[:room]}
-    if len(text) > room:
-        message["chars"] = len(text)
-    return message
+    return {**message, "age": age(now - row.created), "chars": len(text), "content": text}

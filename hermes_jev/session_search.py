@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .errors import StoreError
-from .paging import LEAST_REPLY_CHARS, Room, encode, error
+from .paging import LEAST_REPLY_CHARS, Room, encode, error, fitted
 from .past import Message, past_hits, shown
 from .search import Answer, SearchHit, search, stored
 from .search_arguments import Asked, BadArgument, checked
@@ -88,13 +88,16 @@ def answer(arguments: Any, scope: Scope) -> str:
     if refusal := scope.room.refusal:
         return error(refusal)
     try:
-        return encode(_alone(asked, scope), compact=True)
+        return encode(fitted(_alone(asked, scope), scope.room.chars), compact=True)
     except StoreError as fault:
         return error(f"the search failed: {fault}")
 
 
 def extended(reply: Any, arguments: Any, scope: Scope) -> Any:
-    """The reply of the host's tool with what it cannot reach; the reply itself where there is nothing to add."""
+    """The reply of the host's tool with what it cannot reach; the reply itself where there is nothing to add.
+
+    The host moves a reply that is too long into a file, so long texts in it are shortened until it is not.
+    """
     try:
         asked = checked(arguments)
         base = json.loads(reply)
@@ -106,16 +109,17 @@ def extended(reply: Any, arguments: Any, scope: Scope) -> Any:
         added = _added(asked, base, scope)
     except StoreError as fault:
         added = {"this_session_error": f"what this session had cut away cannot be searched: {fault}"}
-    return encode(_merged(base, added)) if added else reply
+    if not added and len(reply) <= scope.room.chars:
+        return reply
+    return encode(fitted(_merged(base, added), scope.room.chars))
 
 
 def _merged(base: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
     """What was added stands first, where no limit cuts it off; what the host could not do is an error no more."""
-    found = any(key in added for key in ("this_session", "past_tool_output", "messages"))
+    if not any(key in added for key in ("this_session", "past_tool_output", "messages")):
+        return {**added, **base}
     rest = {key: value for key, value in base.items() if key not in ("success", "error")}
     failed = {"past_sessions_error": base["error"]} if base.get("error") else {}
-    if not found:
-        return {**base, **added}
     return {"success": True, **added, **failed, **rest}
 
 
@@ -262,5 +266,5 @@ def _opened(asked: Asked, scope: Scope) -> dict[str, Any]:
             return {"error": f"message {asked.message} is not one of session {session[:80]!r}"}
         if anchor.live and session == scope.session:
             return {"error": f"message {asked.message} is in your window already"}
-    messages: list[Message] = shown(rows, asked.message, scope.room.chars - 300, scope.now)
+    messages: list[Message] = shown(rows, asked.message, scope.now)
     return {**head, "messages": messages}

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from .errors import StoreError
 from .store import Original, encode, is_pointer_id, pointer_hash, pointer_id
+from .store.database import to_sql
 
 FILE_NAME = "state.db"
 HIDDEN_SOURCES = ("kanban", "subagent", "tool")
@@ -65,7 +66,7 @@ class StateDb:
         are no words, those that hold the literal text, newest first."""
         others = f"m.session_id NOT IN ({_marks(without)}) AND m.role IN ({_marks(roles)})"
         others += f" AND coalesce(s.source, '') NOT IN ({_marks(HIDDEN_SOURCES)}) AND {_VISIBLE}"
-        values = (*without, *roles, *HIDDEN_SOURCES)
+        values = (*map(to_sql, without), *roles, *HIDDEN_SOURCES)
         select = f"SELECT {_COLUMNS} FROM messages m JOIN sessions s ON s.id = m.session_id"
         with self._reading() as connection:
             if connection is None:
@@ -82,7 +83,7 @@ class StateDb:
                 escaped = literal.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
                 rows = connection.execute(
                     f"{select} WHERE m.content LIKE ? ESCAPE '\\' AND {others} ORDER BY m.id DESC LIMIT {_ROWS}",
-                    (f"%{escaped}%", *values),
+                    (to_sql(f"%{escaped}%"), *values),
                 ).fetchall()
             return [_row(row) for row in rows]
 
@@ -93,10 +94,10 @@ class StateDb:
             if connection is None:
                 return []
             before = connection.execute(
-                f"SELECT {_COLUMNS} {where} <= ? ORDER BY m.id DESC LIMIT ?", (session, message, window + 1)
+                f"SELECT {_COLUMNS} {where} <= ? ORDER BY m.id DESC LIMIT ?", (to_sql(session), message, window + 1)
             ).fetchall()
             after = connection.execute(
-                f"SELECT {_COLUMNS} {where} > ? ORDER BY m.id LIMIT ?", (session, message, window)
+                f"SELECT {_COLUMNS} {where} > ? ORDER BY m.id LIMIT ?", (to_sql(session), message, window)
             ).fetchall()
             if not before or before[0][0] != message:
                 return []
@@ -108,10 +109,13 @@ class StateDb:
         with self._reading() as connection:
             if connection is None:
                 return [], 0
-            (count,) = connection.execute(f"SELECT count(*) {where}", (session,)).fetchone()
-            head = connection.execute(f"SELECT {_COLUMNS} {where} ORDER BY m.id LIMIT ?", (session, first)).fetchall()
+            (count,) = connection.execute(f"SELECT count(*) {where}", (to_sql(session),)).fetchone()
+            head = connection.execute(
+                f"SELECT {_COLUMNS} {where} ORDER BY m.id LIMIT ?", (to_sql(session), first)
+            ).fetchall()
             tail = connection.execute(
-                f"SELECT {_COLUMNS} {where} ORDER BY m.id DESC LIMIT ?", (session, min(last, max(0, count - first)))
+                f"SELECT {_COLUMNS} {where} ORDER BY m.id DESC LIMIT ?",
+                (to_sql(session), min(last, max(0, count - first))),
             ).fetchall()
             return [_row(row) for row in [*head, *reversed(tail)]], count
 
@@ -123,7 +127,7 @@ class StateDb:
             rows = connection.execute(
                 f"SELECT id, title, source, started_at, message_count FROM sessions WHERE id NOT IN ({_marks(without)})"
                 f" AND coalesce(source, '') NOT IN ({_marks(HIDDEN_SOURCES)}) ORDER BY started_at DESC LIMIT ?",
-                (*without, *HIDDEN_SOURCES, limit),
+                (*map(to_sql, without), *HIDDEN_SOURCES, limit),
             ).fetchall()
             return [
                 Past(str(row[0]), str(row[1] or ""), str(row[2] or ""), _seconds(row[3]), int(row[4] or 0))
@@ -141,7 +145,7 @@ class StateDb:
                 rows = connection.execute(
                     "SELECT m.role, m.content, m.tool_call_id, m.tool_calls FROM messages m"
                     f" WHERE m.session_id = ? AND {_VISIBLE} ORDER BY m.id",
-                    (session,),
+                    (to_sql(session),),
                 )
                 for original in _exchanges(rows):
                     if _pointer_of(original, pointer) == pointer:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import sqlite3
 import time
 import zlib
@@ -119,6 +120,20 @@ class Index:
                 progress(done, len(everything))
         return len(everything)
 
+    def discard(self) -> None:
+        """Overwrite and remove the file: what was purged from the truth is not to be read from it. It comes again with
+        the next search."""
+        try:
+            for path in (self.path, *_side_files(self.path)):
+                if path.exists():
+                    with path.open("r+b") as file:
+                        file.write(bytes(path.stat().st_size))
+                        file.flush()
+                        os.fsync(file.fileno())
+                    path.unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(f"{INDEX_NAME}: it cannot be removed: {error.strerror}") from error
+
     # Following the truth
 
     def _follow(self, sessions: Collection[str] | None, budget_s: float) -> int:
@@ -172,8 +187,11 @@ class Index:
 
     def _drop(self, numbers: Sequence[int]) -> None:
         with self._database.writing() as connection:
+            connection.execute("PRAGMA secure_delete = ON")
             for number in numbers:
                 _delete(connection, number)
+            # Until its postings are merged, a deleted term still stands in the file.
+            connection.execute("INSERT INTO words (words) VALUES ('optimize')")
 
     def _mended(self, work: Callable[[], Result]) -> Result:
         """What `work` returns; a damaged file is set aside for it once."""
