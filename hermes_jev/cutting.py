@@ -7,8 +7,9 @@ from typing import Any
 
 from .errors import JevError, StoreError
 from .job import Job
+from .notice import of_page
 from .policy import CLEARLY_SHORTER, Cuts, Decision
-from .repeats import first_original
+from .repeats import Repeat, first_original
 from .store import Keep, Kept
 from .transcript import Message
 
@@ -22,14 +23,20 @@ def store_first(decisions: Sequence[Decision], job: Job, cuts: Cuts) -> tuple[li
 
     firsts = [first_original(decision.exchange, job.store) for decision in chosen]
 
-    def item(decision: Decision, first: str | None) -> Keep:
+    def item(decision: Decision, first: Repeat | None) -> Keep:
         exchange, action = decision.exchange, decision.action
+
+        def render(pointer: str) -> str:
+            if first is None:
+                return cuts.render(exchange, action, pointer)
+            return of_page(cuts.render(exchange, action, first.pointer), first.page)
+
         return Keep(
             tool=exchange.tool,
             arguments=exchange.arguments,
             result=exchange.result,
             outcome=exchange.outcome.status,
-            render=lambda pointer: cuts.render(exchange, action, first or pointer),
+            render=render,
         )
 
     def keep(items: Sequence[Keep]) -> Sequence[Kept | StoreError]:
@@ -41,7 +48,7 @@ def store_first(decisions: Sequence[Decision], job: Job, cuts: Cuts) -> tuple[li
     replies = list(keep([item(decision, first) for decision, first in zip(chosen, firsts, strict=True)]))
     for at, (decision, first) in enumerate(zip(chosen, firsts, strict=True)):
         if first is not None and isinstance(replies[at], StoreError):
-            # Two pages of one original may be cut to the same text, which can stand for one of them only.
+            # Two replies may be cut to the same text, which can stand for one of them only.
             (replies[at],) = keep([item(decision, None)])
     kept: dict[int, Kept] = {}
     failed: dict[int, Decision] = {}

@@ -20,7 +20,7 @@ _LINE = re.compile(
     r"\[hermes_jev: this call (?:ran|failed(?: \([a-z ]+: -?\d+\))?)"
     r"(?: and returned (?P<size>[\d,]+) characters; the first (?P<above>\d+) are above, all are stored"
     r"|; its (?P<removed>[\d,]+) characters are stored)"
-    r': expand\(id="(?P<id>r-[a-z2-7]+)"\)(?:\.' + re.escape(_WITHOUT) + r"|\])"
+    r': expand\(id="(?P<id>r-[a-z2-7]+)"(?:, offset=\d+|, lines="\d+-\d+")?\)(?:\.' + re.escape(_WITHOUT) + r"|\])"
 )
 
 
@@ -48,6 +48,18 @@ def removed(exchange: Exchange, pointer: str) -> str:
     words = unwrap(exchange.text).user_words.lstrip("\n")
     head = f"[hermes_jev: this call {_ended(exchange)}; its {exchange.size:,} characters are stored: "
     return f"{words}\n{_line(head, pointer)}" if words else _line(head, pointer)
+
+
+def of_page(text: str, page: str) -> str:
+    """A shortened or removed result whose notice names a page of the original, like `offset=20000`; empty for none."""
+    body, newline, line = text.rpartition("\n")
+    call, end, rest = line.rpartition('")')
+    if not page or not end:
+        return text
+    line = f'{call}", {page}){rest}'
+    if len(line) > NOTICE_CHARS:
+        line = line.removesuffix(f".{_WITHOUT}") + "]"
+    return f"{body}{newline}{line}"
 
 
 def _line(head: str, pointer: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import re
+from typing import Any, NamedTuple
 
 from .errors import StoreError
 from .pins import EXPAND_TOOL
@@ -11,9 +12,18 @@ from .readable import readable
 from .store import Original, Store, is_pointer_id
 from .transcript import Exchange
 
+_LINES = re.compile(r"[1-9][0-9]{0,14}-[1-9][0-9]{0,14}")
 
-def first_original(exchange: Exchange, store: Store) -> str | None:
-    """The pointer of the original that an `expand` reply shows a part of; None for every other result.
+
+class Repeat(NamedTuple):
+    """The original that a reply shows a part of, and the arguments that ask for that part, empty for its beginning."""
+
+    pointer: str
+    page: str
+
+
+def first_original(exchange: Exchange, store: Store) -> Repeat | None:
+    """Which original an `expand` reply shows a part of; None for every other result.
 
     What the reply says of itself is not believed: its text must be that part of what the store has.
     """
@@ -30,7 +40,14 @@ def first_original(exchange: Exchange, store: Store) -> str | None:
         original = store.get(pointer, None)
     except StoreError:
         return None
-    return pointer if _shows(page, original) else None
+    return Repeat(pointer, _page(page)) if _shows(page, original) else None
+
+
+def _page(page: dict[str, Any]) -> str:
+    lines = page.get("lines")
+    if isinstance(lines, str):
+        return f'lines="{lines}"'
+    return f"offset={page['offset']}" if page["offset"] and "contains" not in page else ""
 
 
 def _shows(page: dict[str, Any], original: Original) -> bool:
@@ -42,6 +59,8 @@ def _shows(page: dict[str, Any], original: Original) -> bool:
         lines = {f"{number}:{line}" for number, line in enumerate(readable(value).split("\n"), 1)}
         return all(line in lines for line in shown.split("\n") if "…" not in line)
     if "lines" in page:
+        if _LINES.fullmatch(str(page["lines"])) is None:
+            return False
         text = readable(value)
     else:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

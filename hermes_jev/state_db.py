@@ -79,7 +79,7 @@ class StateDb:
                     f" ORDER BY bm25(messages_fts), m.id DESC LIMIT {_ROWS}",
                     (match, *values),
                 ).fetchall()
-            if not rows and literal:
+            if not rows and literal and "\x00" not in literal:  # which would end the pattern
                 escaped = literal.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
                 rows = connection.execute(
                     f"{select} WHERE m.content LIKE ? ESCAPE '\\' AND {others} ORDER BY m.id DESC LIMIT {_ROWS}",

@@ -314,6 +314,35 @@ def expand_for_a_session() -> None:
     assert "text" in json.loads(engine("S2").handle_tool_call("expand", {"id": pointer}))
 
 
+def search_for_a_session() -> None:
+    """`session_search` finds what this session had cut and nobody else's; the middleware adds it to the host's."""
+    from hermes_jev.running import search_middleware
+
+    made = engine("S1")
+    made.compress(messages(), current_tokens=50_000)
+    found = json.loads(made.handle_tool_call("session_search", {"query": "line 2 of the log"}))
+    assert found["results"][0]["id"].startswith("r-")
+    assert json.loads(engine("S2").handle_tool_call("session_search", {"query": "line 2"}))["results"] == []
+    base = json.dumps({"success": True, "results": []})
+    wrapped = search_middleware("session_search", {"query": "line 2"}, lambda args: base, session_id="S1")
+    assert json.loads(wrapped)["this_session"][0]["tool"] == "terminal"
+    assert search_middleware("session_search", {"query": "line 2"}, lambda args: base, session_id="S9") is base
+
+
+def pages_of_one_turn_fit_together() -> None:
+    """What was handed out since the last response counts as used."""
+    made = engine("S1")
+    after = made.compress(messages(), current_tokens=50_000)
+    pointer = re.search(r"r-[a-z2-7]{10}", after[2]["content"])[0]  # type: ignore[index]
+    made.update_from_response({"prompt_tokens": WINDOW - 4_000})
+    replies = [made.handle_tool_call("expand", {"id": pointer}) for _ in range(12)]
+    assert sum("error" not in json.loads(reply) for reply in replies) >= 2
+    assert sum(len(reply) for reply in replies if "error" not in json.loads(reply)) <= 16_000
+    assert "error" in json.loads(replies[-1])
+    made.update_from_response({"prompt_tokens": WINDOW - 4_000})
+    assert "error" not in json.loads(made.handle_tool_call("expand", {"id": pointer}))
+
+
 def registration() -> None:
     """The engine first, then what else the host's context can take; nothing written, nothing opened."""
 
