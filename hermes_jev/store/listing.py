@@ -54,7 +54,7 @@ class Fingerprint(NamedTuple):
     checksum: int
 
 
-_SUMMED_UP_TO = 5_000
+_SUMMED_UP_TO = 2_000
 _SUM = "cast(created * 1000 AS INTEGER) + 31 * unicode(substr(pointer, 3)) + 961 * unicode(substr(pointer, 4))"
 
 
