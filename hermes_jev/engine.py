@@ -8,8 +8,8 @@ plain data only; a session's end is no end, since it is also announced at every 
 from __future__ import annotations
 
 import copy
-import json
 import logging
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,20 +27,23 @@ from .judge import Judge, spent_today
 from .kinship import goes_on, seen
 from .lineage import Lineage
 from .notes import Notes
+from .paging import Room
 from .pins import EXPAND_TOOL
 from .policy import Cuts, prompt_room, should_compact
 from .prune import run
 from .quiet import GROWTH, Quiet
+from .recall import SCHEMAS, Recall
 from .receipts import Receipt
 from .regret import record_expand
+from .running import extend_search, note
 from .settings import Resolved, Settings
+from .state_db import StateDb
 from .status import status
 from .store import Store, Swept
 from .stores import FOLDER
 from .survey import survey
 from .tokens import whole_number
 from .told import Told
-from .tools import EXPAND_SCHEMA, Room, expand
 from .transcript import Transcript
 from .upkeep import tend, tend_daily
 
@@ -71,6 +74,8 @@ class JevEngine(HostFields, ContextEngine):
         self._listeners = listeners.Listeners()
         self._last: Receipt | None = None
         self._last_error = ""
+        # Characters that replies of the tools took since the provider last counted the prompt.
+        self._handed = 0
         self._own = frozenset(vars(self))
 
     @property
@@ -136,6 +141,7 @@ class JevEngine(HostFields, ContextEngine):
         self._forget_passes()
 
     def _enter(self, session: str, continues: str) -> None:
+        note(self)
         if self._lineage.is_here(session, continues):
             return
         if not continues:
@@ -161,6 +167,7 @@ class JevEngine(HostFields, ContextEngine):
         """The provider's count of the last prompt. Without one the fields stay as they are."""
         self.awaiting_real_usage_after_compression = False
         self._told.forget()
+        self._handed = 0
         usage = usage if isinstance(usage, dict) else {}
         prompt = whole_number(usage.get("prompt_tokens"))
         self._quiet.response(prompt, self._settings.trigger_percent * self._room())
@@ -300,18 +307,32 @@ class JevEngine(HostFields, ContextEngine):
     # -- tools ------------------------------------------------------------------------------------------------------
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
-        """The tools of the engine: `expand`."""
-        return [copy.deepcopy(dict(EXPAND_SCHEMA))]
+        """The tools of the engine. The host keeps its own `session_search` where it has one switched on."""
+        return [copy.deepcopy(dict(schema)) for schema in SCHEMAS]
 
-    def handle_tool_call(self, name: str, args: dict[str, Any], **_more: Any) -> str:
+    def handle_tool_call(self, name: str, args: dict[str, Any], **more: Any) -> str:
         """Run one of the engine's tools. Always a JSON object, never an exception."""
-        if name != EXPAND_TOOL:
-            return json.dumps({"error": f"hermes_jev has no tool {str(name)[:60]!r}; it has {EXPAND_TOOL}"})
-        used = max(whole_number(self.last_prompt_tokens), self._quiet.last[1])
-        room = Room(whole_number(self.context_length) or None, used or None)
-        reply = expand(args, self._store(), self._may_open, room)
-        record_expand(reply, self._store(), self._may_open)
+        reply = self._recall(more.get("messages")).call(name, args)
+        self._handed += len(reply)
+        if name == EXPAND_TOOL:
+            record_expand(reply, self._store(), self._may_open)
         return reply
+
+    def search_more(self, arguments: Any, reply: Any) -> Any:
+        """The reply of the host's own `session_search` with what it cannot reach."""
+        longer = self._recall().more(arguments, reply)
+        self._handed += len(str(longer))
+        return longer
+
+    def runs(self, session: str) -> bool:
+        """Whether this engine runs that session now."""
+        return bool(session) and session == self._lineage.session
+
+    def _recall(self, messages: Any = ()) -> Recall:
+        used = max(whole_number(self.last_prompt_tokens), self._quiet.last[1])
+        room = Room(whole_number(self.context_length) or None, used or None, self._handed)
+        state = StateDb(self._folder() / "state.db")
+        return Recall(self._lineage.session, self._may_open, self._store(), state, room, time.time(), messages)
 
     def _may_open(self) -> list[str]:
         """This session and those it continues."""
@@ -373,3 +394,4 @@ class JevEngine(HostFields, ContextEngine):
 def register(ctx: Any) -> None:
     """Called by the host's plugin loader."""
     ctx.register_context_engine(JevEngine())
+    extend_search(ctx)

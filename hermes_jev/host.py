@@ -6,6 +6,7 @@ homes and profiles change between sessions of one process.
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 import sqlite3
@@ -122,3 +123,15 @@ def parents(session: str, home: Path) -> list[str]:
 def environment() -> Mapping[str, str]:
     """The process environment, for settings (not for secrets)."""
     return os.environ
+
+
+def whole_number(value: Any) -> int:
+    """A token count as the host gives it: -1, None, text and infinities mean that it is not known."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    return int(value) if 0 < value < 1e15 else 0
+
+
+def for_host(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A new message without the host's private keys: with them it would take the row for one it already stored."""
+    return {key: copy.deepcopy(value) for key, value in message.items() if not key.startswith("_")}

@@ -9,9 +9,10 @@ from typing import Any
 from . import arguments, drops, prose
 from .errors import StoreError
 from .job import Job
-from .notice import cut_in
+from .notice import cut_in, of_page
 from .plan import Costs, Plan
 from .policy import Decision
+from .repeats import Repeat, first_original
 from .store import Keep, Kept, Original
 from .transcript import Exchange
 
@@ -52,6 +53,8 @@ class _Keeper:
         self.transcript = costs.transcript
         self.exchanges = {exchange.ordinal: exchange for exchange in self.transcript.completed}
         self.before = _as_they_were(self._touched(), job)
+        # The notice of a reply of `expand` names the original that the reply came from.
+        self.repeats: dict[int, Repeat] = {}
 
     def _touched(self) -> list[Exchange]:
         changed = {decision.exchange.ordinal for decision in self.plan.decisions if decision.action != "keep"}
@@ -61,6 +64,8 @@ class _Keeper:
     def stored(self) -> Stored:
         plan = self.plan
         chosen = [decision for decision in plan.decisions if decision.action != "keep"]
+        firsts = {d.exchange.ordinal: first_original(d.exchange, self.job.store) for d in chosen}
+        self.repeats = {ordinal: first for ordinal, first in firsts.items() if first is not None}
         named = {run.anchor.ordinal for run in plan.runs}
         extra = [self.exchanges[ordinal] for ordinal in named - {decision.exchange.ordinal for decision in chosen}]
         items = [
@@ -71,6 +76,7 @@ class _Keeper:
         ]
         replies = iter(self._keep(items))
         results = {decision.exchange.ordinal: next(replies) for decision in chosen}
+        results |= self._again([d for d in chosen if isinstance(results[d.exchange.ordinal], StoreError)])
         results |= {exchange.ordinal: next(replies) for exchange in extra}
         inputs = {ordinal: next(replies) for ordinal in plan.inputs}
         texts = {at: next(replies) for at in plan.texts}
@@ -171,7 +177,23 @@ class _Keeper:
 
     def _result(self, exchange: Exchange, decision: Decision) -> Keep:
         action = "remove" if decision.action == "drop" else decision.action
-        return replace(self._exchange(exchange), render=lambda pointer: self.cuts.render(exchange, action, pointer))
+        first = self.repeats.get(exchange.ordinal)
+
+        def render(pointer: str) -> str:
+            if first is None:
+                return self.cuts.render(exchange, action, pointer)
+            return of_page(self.cuts.render(exchange, action, first.pointer), first.page)
+
+        return replace(self._exchange(exchange), render=render)
+
+    def _again(self, refused: Sequence[Decision]) -> dict[int, Kept | StoreError]:
+        """Replies of `expand` under a pointer of their own: two may be cut to the same text, which can stand for one
+        of them only."""
+        repeated = [decision for decision in refused if decision.exchange.ordinal in self.repeats]
+        for decision in repeated:
+            del self.repeats[decision.exchange.ordinal]
+        replies = self._keep([self._result(decision.exchange, decision) for decision in repeated])
+        return {decision.exchange.ordinal: reply for decision, reply in zip(repeated, replies, strict=True)}
 
     def _plain(self, exchange: Exchange) -> Keep:
         """A result that stays as it is and will name calls that left."""

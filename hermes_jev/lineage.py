@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from .errors import StoreError
 from .store import Store
 
 
@@ -40,4 +41,9 @@ class Lineage:
     def may_open(self, store: Store, parents: Iterable[str]) -> list[str]:
         """The sessions whose pointers this one opens: its own and those of the sessions it continues, by what the agent
         saw, by our own records, and by the host's (`parents`)."""
-        return list(dict.fromkeys([*store.ancestry(*self.line), *parents]))
+        try:
+            known = store.ancestry(*self.line)
+        except StoreError:
+            # Whatever is asked for next meets the same fault, and says it.
+            known = []
+        return list(dict.fromkeys([*self.line, *known, *parents]))

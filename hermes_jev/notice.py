@@ -22,7 +22,7 @@ _LINE = re.compile(
     r"\[hermes_jev: this call (?:ran|failed(?: \([a-z ]+: -?\d+\))?)"
     r"(?: and returned (?P<size>[\d,]+) characters; the first (?P<above>\d+)(?: and (?P<more>\d+) more)? are above, all"
     r" are stored|; its (?P<removed>[\d,]+) characters are stored(?:, (?P<shown>\d+) shown)?)"
-    r': expand\(id="(?P<id>r-[a-z2-7]+)"\)(?:\.' + re.escape(_WITHOUT) + r"|\])"
+    r': expand\(id="(?P<id>r-[a-z2-7]+)"(?:, offset=\d+|, lines="\d+-\d+")?\)(?:\.' + re.escape(_WITHOUT) + r"|\])"
 )
 
 
@@ -98,6 +98,18 @@ def _pieces(payload: str, at: int, picked: Sequence[Fact]) -> tuple[str, int]:
         shown += fact.end - fact.start + (between == "\n")
         at = fact.end
     return "".join(block), shown
+
+
+def of_page(text: str, page: str) -> str:
+    """A shortened or removed result whose notice names a page of the original, like `offset=20000`; empty for none."""
+    body, newline, line = text.rpartition("\n")
+    call, end, rest = line.rpartition('")')
+    if not page or not end:
+        return text
+    line = f'{call}", {page}){rest}'
+    if len(line) > NOTICE_CHARS:
+        line = line.removesuffix(f".{_WITHOUT}") + "]"
+    return f"{body}{newline}{line}"
 
 
 def _line(head: str, pointer: str) -> str:

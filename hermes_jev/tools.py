@@ -1,33 +1,35 @@
-"""The tools the agent calls. Every reply is a JSON object; what goes wrong is an `error` in plain words."""
+"""The tool `expand`: an original again, in pages. Every reply is a JSON object; what goes wrong is an `error` in plain
+words."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from .errors import NotStored, StoreError
+from .paging import REPLY_CHARS, Room, encode, error, page
 from .pins import EXPAND_TOOL
-from .store import Call, Store
+from .readable import readable
+from .store import Call, Original, Store
 from .store.values import is_pointer_id
 
-CHARS_PER_TOKEN = 4
-REPLY_CHARS = 20_000
+__all__ = ["EXPAND_SCHEMA", "REPLY_CHARS", "Rescue", "Room", "expand"]
+
 _TOOL_CHARS = 100
-_OFFSET_DIGITS = 15
+_NUMBER_DIGITS = 15
+_CONTAINS_CHARS = 500
+_LINE_CHARS = 500
 _AGAIN_CHARS = (2_000, 400, 100)
-_SPLIT_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-LEAST_REPLY_CHARS = 600
-"""Under this a page is mostly its own frame: better refused with a reason."""
+_LINES = re.compile(r"\s*(\d{1,15})\s*(?:(-)\s*(\d{1,15})?\s*)?")
 
 EXPAND_SCHEMA: Mapping[str, Any] = {
     "name": EXPAND_TOOL,
     "description": (
         "Read back the exact original of a tool output that was shortened or removed to save context. A line that "
         "starts with [hermes_jev: names its id. Long originals come in pages: pass next_offset as offset to go on, "
-        "one page a turn."
+        "one page a turn. To read less, ask for lines or for what contains a text."
     ),
     "parameters": {
         "type": "object",
@@ -39,78 +41,148 @@ EXPAND_SCHEMA: Mapping[str, Any] = {
                 "enum": ["result", "arguments"],
                 "description": "The call's result (the default) or its input.",
             },
+            "lines": {"type": "string", "description": 'Only these lines, like "120-180"; the first is 1.'},
+            "contains": {
+                "type": "string",
+                "description": "Only lines that hold this text exactly (no pattern), each with its number.",
+            },
         },
         "required": ["id"],
     },
 }
 
 
-@dataclass(frozen=True)
-class Room:
-    """How long a reply may be. `window` and `used` are tokens; None where they are not known."""
-
-    window: int | None = None
-    used: int | None = None
-
-    @property
-    def chars(self) -> int:
-        """Characters of the encoded reply: under half the free window, a tenth of the window, and 20,000, since the
-        host cuts larger tool replies. A token counts as four characters."""
-        limits = [REPLY_CHARS]
-        if self.window and self.window > 0:
-            limits.append(CHARS_PER_TOKEN * self.window // 10)
-            if self.used and self.used > 0:
-                limits.append(CHARS_PER_TOKEN * max(0, self.window - self.used) // 2)
-        return min(limits)
-
-
 class Asked(NamedTuple):
-    """Checked arguments of an expand call."""
+    """Checked arguments of an expand call; `lines` from 1, both included, the last None for the end."""
 
     id: str
     offset: int
     part: Literal["result", "arguments"]
+    lines: tuple[int, int | None] | None
+    contains: str
+
+
+class Rescue(NamedTuple):
+    """Where to look when the store cannot help: for the original itself, proved by its pointer, and for the call."""
+
+    original: Callable[[str], Original | None] = lambda _pointer: None
+    call: Callable[[str], Call | None] = lambda _pointer: None
 
 
 class _BadArgument(Exception):
     """An argument cannot be used; the text is for the model."""
 
 
-def expand(arguments: Any, store: Store, sessions: Callable[[], Collection[str] | None], room: Room) -> str:
+def expand(
+    arguments: Any,
+    store: Store,
+    sessions: Callable[[], Collection[str] | None],
+    room: Room,
+    rescue: Rescue = Rescue(),  # noqa: B008 - a constant
+) -> str:
     """One page of an original as a JSON object: id, part, tool, offset, next_offset (null at the end), total, format
-    ("text", or "json" for an original that is not text) and text. Offsets count characters."""
+    ("text", or "json" for an original that is not text) and text. Offsets count characters.
+
+    With `lines` or `contains` the page is of the original as a person reads it, line by line (for a text that is JSON,
+    its fields); total_lines says how many there are, and offsets count in that text.
+    """
     try:
         asked = _checked(arguments)
-    except _BadArgument as error:
-        return _error(str(error))
+        found = _opened(asked, store, sessions, rescue, room)
+        if isinstance(found, str):
+            return found
+        return _reply(asked, found, room)
+    except _BadArgument as bad:
+        return error(str(bad))
+
+
+def _opened(
+    asked: Asked, store: Store, sessions: Callable[[], Collection[str] | None], rescue: Rescue, room: Room
+) -> Original | str:
+    """The original, or the reply that says why there is none."""
     allowed: Collection[str] | None = ()
     try:
         allowed = sessions()
-        original = store.get(asked.id, allowed)
+        return store.get(asked.id, allowed)
     except NotStored:
-        return _error(f"nothing is stored under {asked.id} for this session; run the call again to see its output")
-    except StoreError as error:
-        return _damaged(f"{asked.id} cannot be read: {error}", store.describe(asked.id, allowed), room.chars)
+        why = f"nothing is stored under {asked.id} for this session; run the call again to see its output"
+    except StoreError as fault:
+        why = f"{asked.id} cannot be read: {fault}"
+    if (proved := rescue.original(asked.id)) is not None:
+        return proved
+    return _again(why, store.describe(asked.id, allowed) or rescue.call(asked.id), room.chars)
+
+
+def _reply(asked: Asked, original: Original, room: Room) -> str:
     value: Any = original.result if asked.part == "result" else original.arguments
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    by_line = asked.lines is not None or bool(asked.contains)
+    text = readable(value) if by_line else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if asked.offset > len(text):
-        return _error(f"offset {asked.offset} is after the end; {asked.id} has {len(text)} characters")
-    if room.chars < LEAST_REPLY_CHARS:
-        return _error(
-            "the window is too full for a page; after the next compaction there is room again",
-            id=asked.id,
-            total=len(text),
-        )
-    frame = {
+        raise _BadArgument(f"offset {asked.offset} is after the end; {asked.id} has {len(text)} characters")
+    if refusal := room.refusal:
+        return error(refusal, id=asked.id, total=len(text))
+    frame: dict[str, Any] = {
         "id": asked.id,
         "part": asked.part,
         "tool": original.tool[:_TOOL_CHARS],
         "offset": asked.offset,
         "next_offset": len(text),
         "total": len(text),
-        "format": "text" if isinstance(value, str) else "json",
+        "format": "text" if by_line or isinstance(value, str) else "json",
     }
-    return _page(frame, text, asked.offset, room.chars)
+    if not by_line:
+        return page(frame, text, asked.offset, len(text), room.chars)
+    starts = [0, *(found.end() for found in re.finditer("\n", text))]
+    first, last = _range(asked, len(starts))
+    frame["total_lines"] = len(starts)
+    begin = max(asked.offset, starts[first - 1])
+    end = starts[last] - 1 if last < len(starts) else len(text)
+    if asked.contains:
+        return _matches(frame, text, starts, (begin, end), asked.contains, room.chars)
+    frame |= {"offset": begin, "lines": f"{first}-{last}"}
+    return page(frame, text, begin, max(begin, end), room.chars)
+
+
+def _range(asked: Asked, count: int) -> tuple[int, int]:
+    first, last = asked.lines or (1, None)
+    if first > count:
+        raise _BadArgument(f"line {first} is after the end; {asked.id} has {count} lines")
+    return first, count if last is None else min(last, count)
+
+
+def _matches(
+    frame: dict[str, Any], text: str, starts: list[int], within: tuple[int, int], literal: str, limit: int
+) -> str:
+    """Lines that hold the literal, each after its number and a colon, as many as fit; a long one around the match."""
+    found = list(_holding(text, starts, within, literal))
+    frame |= {"offset": within[0], "contains": literal, "matches": len(found)}
+    shown: list[str] = []
+    best = encode({**frame, "next_offset": None, "text": ""})
+    for at, (number, start, end) in enumerate(found):
+        shown.append(f"{number}:{_around(text[start:end], literal)}")
+        following = found[at + 1][1] if at + 1 < len(found) else None
+        reply = encode({**frame, "next_offset": following, "text": "\n".join(shown)})
+        if len(reply) > limit and at > 0:
+            break
+        best = reply
+    return best
+
+
+def _holding(text: str, starts: list[int], within: tuple[int, int], literal: str) -> Iterator[tuple[int, int, int]]:
+    """Number, start and end of each line in the range that holds the literal."""
+    for number, start in enumerate(starts, 1):
+        end = starts[number] - 1 if number < len(starts) else len(text)
+        if within[0] <= start < max(within[1], within[0] + 1) and literal in text[start:end]:
+            yield number, start, end
+
+
+def _around(line: str, literal: str) -> str:
+    if len(line) <= _LINE_CHARS:
+        return line
+    middle = line.index(literal)
+    start = max(0, min(middle - _LINE_CHARS // 4, len(line) - _LINE_CHARS))
+    end = start + _LINE_CHARS
+    return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"
 
 
 def _checked(arguments: Any) -> Asked:
@@ -119,67 +191,49 @@ def _checked(arguments: Any) -> Asked:
     pointer = arguments.get("id")
     if not isinstance(pointer, str) or not is_pointer_id(pointer.strip()):
         raise _BadArgument("id is a text like r-abcdefghij, as a line that starts with [hermes_jev: names it")
-    offset = arguments.get("offset", 0)
-    if isinstance(offset, str) and offset.isdecimal() and len(offset) <= _OFFSET_DIGITS:
+    part = arguments.get("part") or "result"
+    if part not in ("result", "arguments"):
+        raise _BadArgument('part is "result" or "arguments"')
+    contains = arguments.get("contains")
+    if contains is not None and (not isinstance(contains, str) or len(contains) > _CONTAINS_CHARS or "\n" in contains):
+        raise _BadArgument(f"contains is a text of at most {_CONTAINS_CHARS} characters within one line")
+    return Asked(
+        pointer.strip(),
+        _offset(arguments.get("offset", 0)),
+        "arguments" if part == "arguments" else "result",
+        _lines(arguments.get("lines")),
+        contains or "",
+    )
+
+
+def _offset(offset: Any) -> int:
+    if isinstance(offset, str) and offset.isdecimal() and len(offset) <= _NUMBER_DIGITS:
         offset = int(offset)
     offset = 0 if offset is None else offset
     if not isinstance(offset, int) or isinstance(offset, bool) or offset < 0:
         raise _BadArgument("offset is a whole number of characters, 0 or more")
-    part = arguments.get("part") or "result"
-    if part not in ("result", "arguments"):
-        raise _BadArgument('part is "result" or "arguments"')
-    return Asked(pointer.strip(), offset, "arguments" if part == "arguments" else "result")
+    return offset
 
 
-def _damaged(message: str, call: Call | None, limit: int) -> str:
+def _lines(lines: Any) -> tuple[int, int | None] | None:
+    if lines is None or lines == "":
+        return None
+    if isinstance(lines, int) and not isinstance(lines, bool):
+        lines = str(lines)
+    found = _LINES.fullmatch(lines) if isinstance(lines, str) and lines.isascii() else None
+    first = int(found[1]) if found else 0
+    last = int(found[3]) if found and found[3] else first if found and not found[2] else None
+    if first < 1 or (last is not None and last < first):
+        raise _BadArgument('lines is a text like "120-180": first and last line, from 1')
+    return first, last
+
+
+def _again(message: str, call: Call | None, limit: int) -> str:
     """The error with the call to run again, its input as far as the reply may hold it."""
     if call is None:
-        return _error(message)
+        return error(message)
     for chars in _AGAIN_CHARS:
-        reply = _error(message, run_again={"tool": call.tool[:_TOOL_CHARS], "arguments": call.arguments[:chars]})
+        reply = error(message, run_again={"tool": call.tool[:_TOOL_CHARS], "arguments": call.arguments[:chars]})
         if len(reply) <= limit:
             return reply
-    return _error(message)
-
-
-def _error(message: str, **more: Any) -> str:
-    return _encode({"error": message, **more})
-
-
-def _encode(reply: Mapping[str, Any]) -> str:
-    """JSON with characters as they are, so that a page holds more; escaped where UTF-8 has no form for them."""
-    text = json.dumps(reply, ensure_ascii=False)
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return json.dumps(reply)
-    return text
-
-
-def _page(frame: dict[str, Any], text: str, offset: int, limit: int) -> str:
-    """The longest page whose encoded reply has at most `limit` characters."""
-    low, high = offset + 1, min(len(text), offset + limit)
-    best = _reply(frame, text, offset, _whole(text, offset, high))
-    if len(best) <= limit:
-        return best
-    best = _reply(frame, text, offset, _whole(text, offset, min(len(text), low)))
-    while low <= high:
-        middle = (low + high) // 2
-        reply = _reply(frame, text, offset, _whole(text, offset, middle))
-        if len(reply) <= limit:
-            best, low = reply, middle + 1
-        else:
-            high = middle - 1
-    return best
-
-
-def _reply(frame: dict[str, Any], text: str, offset: int, end: int) -> str:
-    more = end if end < len(text) else None
-    return _encode({**frame, "next_offset": more, "text": text[offset:end]})
-
-
-def _whole(text: str, offset: int, end: int) -> int:
-    """JSON reads two lone surrogates that stand together as one character, so a page ends between them."""
-    if found := _SPLIT_PAIR.search(text, offset, end):
-        return found.start() + 1
-    return end
+    return error(message)

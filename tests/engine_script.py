@@ -531,19 +531,55 @@ def the_store_is_kept_within_its_limits() -> None:
     assert any("not tended" in problem for problem in made.get_status()["problems"])
 
 
-def registration() -> None:
-    """One call on the host's context, nothing written, nothing opened."""
+def search_for_a_session() -> None:
+    """`session_search` finds what this session had cut and nobody else's; the middleware adds it to the host's."""
+    from hermes_jev.running import search_middleware
 
-    class Context:
+    made = engine("S1")
+    made.compress(messages(), current_tokens=50_000)
+    found = json.loads(made.handle_tool_call("session_search", {"query": "line 2 of the log"}))
+    assert found["results"][0]["id"].startswith("r-")
+    assert json.loads(engine("S2").handle_tool_call("session_search", {"query": "line 2"}))["results"] == []
+    base = json.dumps({"success": True, "results": []})
+    wrapped = search_middleware("session_search", {"query": "line 2"}, lambda args: base, session_id="S1")
+    assert json.loads(wrapped)["this_session"][0]["tool"] == "terminal"
+    assert search_middleware("session_search", {"query": "line 2"}, lambda args: base, session_id="S9") is base
+
+
+def pages_of_one_turn_fit_together() -> None:
+    """What was handed out since the last response counts as used."""
+    made = engine("S1")
+    after = made.compress(messages(), current_tokens=50_000)
+    pointer = re.search(r"r-[a-z2-7]{10}", after[2]["content"])[0]  # type: ignore[index]
+    made.update_from_response({"prompt_tokens": WINDOW - 4_000})
+    replies = [made.handle_tool_call("expand", {"id": pointer}) for _ in range(12)]
+    assert sum("error" not in json.loads(reply) for reply in replies) >= 2
+    assert sum(len(reply) for reply in replies if "error" not in json.loads(reply)) <= 16_000
+    assert "error" in json.loads(replies[-1])
+    made.update_from_response({"prompt_tokens": WINDOW - 4_000})
+    assert "error" not in json.loads(made.handle_tool_call("expand", {"id": pointer}))
+
+
+def registration() -> None:
+    """The engine first, then what else the host's context can take; nothing written, nothing opened."""
+
+    class Reduced:
         def __init__(self) -> None:
-            self.engines: list[Any] = []
+            self.taken: list[Any] = []
 
         def register_context_engine(self, made: Any) -> None:
-            self.engines.append(made)
+            self.taken.append(type(made).__name__)
 
-    context = Context()
-    register(context)
-    assert [type(made).__name__ for made in context.engines] == ["JevEngine"]
+    class Whole(Reduced):
+        def register_middleware(self, kind: str, callback: Any) -> None:
+            assert callable(callback)
+            self.taken.append(kind)
+
+    reduced, whole = Reduced(), Whole()
+    register(reduced)
+    register(whole)
+    assert reduced.taken == ["JevEngine"]
+    assert whole.taken == ["JevEngine", "tool_execution"]
     assert not Path(os.environ["HERMES_HOME"], "hermes_jev").exists()
 
 

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes_jev.errors import StoreError
+from hermes_jev.paging import LEAST_REPLY_CHARS, REPLY_CHARS, Room
 from hermes_jev.store import Keep, Kept, Store
-from hermes_jev.tools import EXPAND_SCHEMA, LEAST_REPLY_CHARS, REPLY_CHARS, Room, expand
+from hermes_jev.tools import EXPAND_SCHEMA, expand
 
 WIDE = Room()
 SMALL = Room(window=1_500)
@@ -334,7 +335,7 @@ def test_the_schema_says_what_the_tool_takes() -> None:
     parameters = EXPAND_SCHEMA["parameters"]
 
     assert EXPAND_SCHEMA["name"] == "expand"
-    assert set(parameters["properties"]) == {"id", "offset", "part"}
+    assert set(parameters["properties"]) == {"id", "offset", "part", "lines", "contains"}
     assert parameters["required"] == ["id"]
     assert all(field["description"] for field in parameters["properties"].values())
     json.dumps(EXPAND_SCHEMA)

@@ -23,6 +23,7 @@ from . import (
     report,
     restore,
     score,
+    search,
     should_compact,
     store,
 )
@@ -34,6 +35,7 @@ COMMANDS = (
     compact,
     score,
     expand,
+    search,
     restore,
     should_compact,
     receipts,

@@ -11,9 +11,10 @@ from typing import Any
 
 from ..errors import ConfigError, StoreError
 from ..store import Stats, Store, Stored
+from ..store.index import Index
 from ..stores import known_folders, stores_to_read
 from ..upkeep import DAY_S, limits, standing
-from .common import NOTHING, OK, Commands, add_command, complain, out, say, settings_from, store_argument
+from .common import NOTHING, OK, Commands, add_command, complain, out, progress_bar, say, settings_from, store_argument
 
 
 def add(commands: Commands) -> None:
@@ -23,6 +24,7 @@ def add(commands: Commands) -> None:
     for name, summary, example, run in (
         ("stats", "Count what is stored.", "jev store stats", _run_stats),
         ("verify", "Check every hash; exit code 1 when anything is not as it was stored.", "jev store verify", _verify),
+        ("rebuild", "Make the search index anew from the stored originals.", "jev store rebuild", _run_rebuild),
         ("gc", "Remove what the age and size limits no longer allow.", "jev store gc", _run_gc),
         ("export", "Write the originals as JSON lines.", "jev store export > originals.jsonl", _run_export),
         ("purge", "Remove for good what one session alone has.", "jev store purge --session ID", _run_purge),
@@ -172,3 +174,13 @@ def _run_purge(arguments: Any) -> int:
 
 def _names(sessions: Sequence[str]) -> str:
     return ", ".join(sessions[:5]) + (f" and {len(sessions) - 5} more" if len(sessions) > 5 else "")
+
+
+def _run_rebuild(arguments: Any) -> int:
+    def rebuild(store: Store) -> int:
+        with progress_bar("reading") as progress:
+            count = Index(store).rebuild(progress)
+        say(f"{store.folder}: {count} outputs can be searched")
+        return OK
+
+    return _each_store(arguments, rebuild)

@@ -7,6 +7,7 @@ damaged file.
 
 from .care import InUse, Stats, Stored
 from .ledger import StoredReceipt, StoredVerdict
+from .listing import Listed
 from .originals import Call, Keep, Kept, Original
 from .retention import Limits, Purged, Swept
 from .services import Services, Spent
@@ -19,6 +20,7 @@ __all__ = [
     "Kept",
     "Original",
     "Call",
+    "Listed",
     "StoredVerdict",
     "StoredReceipt",
     "Services",

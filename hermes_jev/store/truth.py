@@ -21,6 +21,7 @@ from .care import InUse, Stats, Stored, Sweep, each, last_sweep, purge_session, 
 from .database import PATIENCE_S, Database, FileId, file_id
 from .faults import Damaged, Unavailable, faults
 from .ledger import StoredReceipt, StoredVerdict
+from .listing import Fingerprint, Listed, fingerprint, listed, load_or_error
 from .originals import (
     NOT_STORED,
     Call,
@@ -239,6 +240,25 @@ class Store:
                 return {index: original for index, original in found if original is not None}
 
         return self._twice(read)
+
+    # What there is
+
+    def listed(self, sessions: Collection[str] | None) -> list[Listed]:
+        """Every original and who was granted it, oldest first: of some sessions, or of all when `sessions` is None."""
+        with self._database().reading() as connection:
+            return [] if connection is None else listed(connection, sessions)
+
+    def fingerprint(self, sessions: Collection[str]) -> Fingerprint:
+        """What tells whether a list of these sessions' originals is still complete."""
+        with self._database().reading() as connection:
+            return Fingerprint(0, 0) if connection is None else fingerprint(connection, sessions, "grants")
+
+    def originals(self, pointers: Sequence[str], sessions: Collection[str] | None) -> list[Original | StoreError]:
+        """As `get` for many: in the place of one that is gone, damaged or not for these sessions the error."""
+        with self._database().reading() as connection:
+            if connection is None:
+                return [NotStored(NOT_STORED) for _ in pointers]
+            return [load_or_error(connection, pointer, sessions) for pointer in pointers]
 
     # Lineage
 
