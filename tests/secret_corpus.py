@@ -180,7 +180,7 @@ BY_NAME: dict[str, Kind] = {
         "apiVersion: v1\ndata:\n  url.txt: ", _b64(f"mysql:{_WORD}"), "\nkind: Secret\nmetadata:\n  name: db\n"
     ),
     "wireguard": _in("[Interface]\nPrivateKey = ", some(43, _BASE64) + "=", "\nAddress = 10.0.0.2/32"),
-    "seed phrase": _in("seed phrase: ", "legal winner thank year wave sausage worth useful legal winner thank yellow"),
+    "seed phrase": _in("seed phrase: ", "legal winner thank year wave sausage walnut useful legal winner thank yellow"),
     "ethereum": _in("private_key: 0x", some(64, _HEX)),
     "pin": _in('{"otp": "', "839" + "201", '"}'),
     "said": _in("my password is ", _WORD, ", please keep it"),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from builders import assistant, call, result, system, user
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from turn_judges import FLAT, Tabled, Whole, level
 
@@ -353,7 +353,7 @@ def conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
     return messages
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     conversations(),
     st.integers(0, 1_500),

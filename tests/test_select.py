@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from builders import assistant, call, result, system, user
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from turn_judges import Tabled, Whole, fate
 
@@ -216,7 +216,7 @@ odd_answers = st.one_of(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.builds(lambda role, text: {"role": role, "content": text}, roles, texts), max_size=30),
     st.integers(0, 8),
