@@ -22,6 +22,7 @@ from . import (
     report,
     restore,
     score,
+    serve,
     should_compact,
 )
 from .common import NOTHING, OK, USAGE, complain, drop_output, out
@@ -39,6 +40,7 @@ COMMANDS = (
     report,
     handoff,
     config,
+    serve,
     demo,
 )
 ALIAS = (compact, score, receipts)
