@@ -75,6 +75,8 @@ class JevEngine(ContextEngine):
         self._said: set[str] = set()
         self._home = ""
         self._session = ""
+        # The host asks for the schemas only where the agent has the toolset.
+        self._offered = False
         self._lineage: list[str] = []
         self._passes = 0
         self._quiet = Quiet()
@@ -131,7 +133,8 @@ class JevEngine(ContextEngine):
         self._enter(str(session_id or ""), old if boundary and isinstance(old, str) else "")
         if not boundary:
             window = f"{self.context_length:,} tokens" if self.context_length else "unknown"
-            logger.info("hermes_jev: active; window %s, judge %s", window, self._judge().name)
+            hidden = "" if self._offered else "; its tools are not offered (toolset context_engine)"
+            logger.info("hermes_jev: active; window %s, judge %s%s", window, self._judge().name, hidden)
 
     def on_session_end(self, session_id: str, messages: Any) -> None:
         """Nothing ends here: the host also announces it at every compaction and from review forks."""
@@ -295,6 +298,7 @@ class JevEngine(ContextEngine):
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         """The tools of the engine: `expand`."""
+        self._offered = True
         return [copy.deepcopy(dict(EXPAND_SCHEMA))]
 
     def handle_tool_call(self, name: str, args: dict[str, Any], **_more: Any) -> str:

@@ -14,6 +14,7 @@ from . import (
     compact_select,
     config,
     demo,
+    doctor,
     expand,
     handoff,
     prune,
@@ -40,10 +41,11 @@ COMMANDS = (
     report,
     handoff,
     config,
+    doctor,
     serve,
     demo,
 )
-ALIAS = (compact, score, receipts)
+ALIAS = (compact, score, receipts, doctor)
 """One module a command, in the order of `jev --help`; each has `add(commands)`."""
 
 

@@ -10,8 +10,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from ..judge.lexical_weights import VERSION
 from ..judge.system_one import OVERHEAD_TOKENS
@@ -46,13 +45,7 @@ def problem(status: int, error_type: str, message: str = "") -> Refused:
     return Refused(Reply(status, {"detail": said}))
 
 
-def _text(value: Any) -> Any:
-    if not isinstance(value, str | dict | list):
-        raise PydanticCustomError("string_type", "Input should be a valid string, object or array")
-    return value
-
-
-Text: TypeAlias = Annotated[Any, BeforeValidator(_text)]
+Text: TypeAlias = str | dict[str, Any] | list[Any]
 
 
 class _Part(BaseModel):
