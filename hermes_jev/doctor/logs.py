@@ -16,7 +16,7 @@ _LINE_CHARS = 240
 
 _ACTIVE = re.compile(r"hermes_jev: active;.*")
 _FELL_BACK = re.compile(r"Context engine '[^']*' .*falling back to built-in compressor.*")
-_AUXILIARY = re.compile(r"Auxiliary compression model \S+ has a context window of [\d,]+ tokens, which is below.*")
+_STARTED = re.compile(r"(?:Preflight|Pre-API) compression: |context compression started: ")
 _OURS = re.compile(r"^\S+ \S+ (?:.*? )?(?P<said>hermes_jev: .*)")
 _PASS = re.compile(r"hermes_jev: (?:compacted|nothing_to_prune|judge_failed|capacity|error)\b")
 _HIDDEN = "its tools are not offered"
@@ -28,7 +28,7 @@ def check(home: Path, runs: bool) -> list[Finding]:
     lines = _tail(home / "logs" / "agent.log")
     if lines is None:
         return [note("hermes", "no_log", f"{home / 'logs' / 'agent.log'}: there is none yet")]
-    return [*_state(lines, runs), *_auxiliary(lines), *_last(lines)]
+    return [*_state(lines, runs), *_lost(lines), *_last(lines)]
 
 
 def _tail(file: Path) -> list[str] | None:
@@ -56,12 +56,13 @@ def _state(lines: list[str], runs: bool) -> Iterator[Finding]:
         yield note("hermes", "never_ran", "no session in the log has run the engine")
 
 
-def _auxiliary(lines: list[str]) -> Iterator[Finding]:
-    """A refusal that no pass has followed."""
-    refused = _newest(_AUXILIARY, lines)
-    if refused > _newest(_PASS, lines):
-        text = f"a compaction ended the turn: {_shown(lines[refused])}"
-        yield problem("hermes", "auxiliary_refused", text)
+def _lost(lines: list[str]) -> Iterator[Finding]:
+    """A compaction of a session of the engine that never came to the engine. Hermes writes no reason."""
+    started = _newest(_STARTED, lines)
+    if started > _newest(_PASS, lines) and started > _newest(_ACTIVE, lines) > _newest(_FELL_BACK, lines):
+        text = f"a compaction began and never came to the engine: {_shown(lines[started])}"
+        why = "most likely Hermes' auxiliary model was found too small; set auxiliary.compression.context_length"
+        yield problem("hermes", "compaction_lost", f"{text}; {why}")
 
 
 def _last(lines: list[str]) -> Iterator[Finding]:
