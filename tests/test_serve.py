@@ -338,6 +338,22 @@ def test_of_long_results_it_sees_the_ends_and_answers_all_the_same(server: Serve
     assert hermes_jev.restore(found.messages, store=tmp_path) == messages
 
 
+def test_the_command_line_can_ask_it_without_a_key(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.delenv("TYPESAFE_API_KEY", raising=False)
+    monkeypatch.delenv("JEV_API_KEY", raising=False)
+    file = tmp_path / "s.json"
+    file.write_text(json.dumps(short_session(12, 5_000)), encoding="utf-8")
+    given = ["--judge", "jev", "--set", "endpoint=custom", "--set", f"base_url={server.url}", "--strict"]
+
+    assert main(["prune", str(file), "--store", str(tmp_path / "store"), *given]) == 0
+
+    told = capsysbinary.readouterr()
+    assert b"judge jev, 1 requests" in told.err
+    assert len(told.out) < file.stat().st_size
+
+
 def test_turns_are_weighed_as_the_embedded_judge_weighs_them(server: Server) -> None:
     turns = [user(f"note {n}: keep /srv/data/file_{n}.csv and never delete it") for n in range(8)]
     turns += [assistant("ok"), user("please look at /srv/data/file_3.csv again")]

@@ -104,7 +104,7 @@ class _Heard(logging.Handler):
 @contextlib.contextmanager
 def _home_like(home: Path, config: dict[str, Any]) -> Iterator[None]:
     """An empty home with the plugins of the real one, for as long as the host is asked."""
-    with tempfile.TemporaryDirectory(prefix="hermes-jev-") as folder:
+    with tempfile.TemporaryDirectory(prefix="hermes-jev-", ignore_cleanup_errors=True) as folder:
         parts = {name: config[name] for name in ("context", "plugins") if name in config}
         Path(folder, "config.yaml").write_text(json.dumps(parts), encoding="utf-8")
         if (home / "plugins").is_dir():
