@@ -237,7 +237,7 @@ def test_a_window_below_the_hosts_minimum(python: Path, tmp_path: Path, model: M
     rc, report = doctor(host)
 
     assert run.rc != 0
-    assert "below the minimum" in run.stdout + run.stderr
+    assert "Done." not in run.stdout
     assert rc == 1
     assert "window_small" in codes(report)
 
@@ -293,6 +293,12 @@ plugins:
     assert rc == 1
     assert report["settings"]["trigger_percent"] == {"value": 0.7, "origin": "config.yaml"}
     assert report["settings"]["judge"] == {"value": "lexical", "origin": "environment"}
+    assert "sk-local" not in json.dumps(report)
+
+    (host.home / "config.yaml").write_text(text.replace("[hermes_jev]", "[hermes_jev"), encoding="utf-8")
+    rc, report = doctor(host)
+    assert (rc, codes(report)) == (1, {"config_unread"})
+    assert "not YAML near line" in json.dumps(report)
     assert "sk-local" not in json.dumps(report)
 
 

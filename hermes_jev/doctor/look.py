@@ -13,12 +13,13 @@ since starting leaves files in a home. This file stands alone: it imports nothin
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import logging
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -64,17 +65,22 @@ def read_config(home: Path) -> dict[str, Any]:
 
 
 def _yaml(text: str) -> Any:
+    load, fault = _reader()
     try:
-        # The host brings it; this package does not need it.
-        import yaml
-    except ModuleNotFoundError:
-        raise NoReader from None
-    try:
-        return yaml.safe_load(text) or {}
-    except yaml.YAMLError as error:
+        return load(text) or {}
+    except fault as error:
         # Its message quotes the file, which may hold keys.
         mark = vars(error).get("problem_mark")
         raise ValueError(f"it is not YAML near line {mark.line + 1}" if mark else "it is not YAML") from None
+
+
+def _reader() -> tuple[Callable[[str], Any], type[Exception]]:
+    """The host's own YAML reader, and what it raises. Newer hosts bring one of theirs, others a library."""
+    for name in ("hermes_yaml", "yaml"):
+        with contextlib.suppress(ModuleNotFoundError):
+            module = importlib.import_module(name)
+            return module.safe_load, module.YAMLError
+    raise NoReader
 
 
 def _kept(config: dict[str, Any]) -> dict[str, Any]:
