@@ -65,6 +65,8 @@ class JevEngine(HostFields, ContextEngine):
         self._resolved = Resolved(Settings(), {})
         self._notes = Notes()
         self._home = ""
+        # The host asks for the schemas only where the agent has the toolset.
+        self._offered = False
         self._lineage = Lineage()
         self._passes = 0
         self._quiet = Quiet()
@@ -129,7 +131,8 @@ class JevEngine(HostFields, ContextEngine):
         seen(store, new, parents)
         if not boundary:
             window = f"{self.context_length:,} tokens" if self.context_length else "unknown"
-            logger.info("hermes_jev: active; window %s, judge %s", window, self._judge().name)
+            hidden = "" if self._offered else "; its tools are not offered (toolset context_engine)"
+            logger.info("hermes_jev: active; window %s, judge %s%s", window, self._judge().name, hidden)
 
     def on_session_end(self, session_id: str, messages: Any) -> None:
         """Nothing ends here: the host also announces it at every compaction and from review forks."""
@@ -308,6 +311,7 @@ class JevEngine(HostFields, ContextEngine):
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         """The tools of the engine. The host keeps its own `session_search` where it has one switched on."""
+        self._offered = True
         return [copy.deepcopy(dict(schema)) for schema in SCHEMAS]
 
     def handle_tool_call(self, name: str, args: dict[str, Any], **more: Any) -> str:
@@ -373,9 +377,8 @@ class JevEngine(HostFields, ContextEngine):
 
     def _load_settings(self) -> None:
         """Settings of the current home and environment; a refused value is said once and defaulted."""
-        found = inside(host.plugin_settings(), host.environment())
-        self._resolved = found
-        for problem in found.problems:
+        self._resolved = inside(host.plugin_settings(), host.environment())
+        for problem in self._resolved.problems:
             self._notes.log_once(problem)
 
     def _judge(self) -> Judge:

@@ -77,13 +77,14 @@ class HostHome:
         *,
         env: Mapping[str, str] | None = None,
         resume: str | None = None,
-        toolsets: str = TOOLSETS,
+        toolsets: str | None = TOOLSETS,
         timeout_s: float = 90.0,
     ) -> HostRun:
-        """Run `hermes chat -q`, to the end or to a subprocess.TimeoutExpired."""
+        """Run `hermes chat -q`, to the end or to a subprocess.TimeoutExpired. Without `toolsets` the host chooses."""
         command = [str(self.python.with_name("hermes")), "chat"]
         command += ["--resume", resume] if resume else []
-        command += ["-q", query, "-Q", "--yolo", "-t", toolsets]
+        command += ["-q", query, "-Q", "--yolo"]
+        command += ["-t", toolsets] if toolsets else []
         before = len(self.log())
         done = subprocess.run(
             command,

@@ -22,7 +22,9 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "hermes_jev"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 ADAPTER = {"engine.py", "host.py"}
-HOST = {"agent", "hermes_cli", "hermes_constants", "hermes_state", "run_agent", "tools", "gateway"}
+HOST = {"agent", "hermes_cli", "hermes_constants", "hermes_state", "run_agent", "tools", "gateway", "plugins"}
+ASKS_THE_HOST = "doctor/look.py"
+"""Run by the host's Python, in a process of its own: inside its functions it imports the host and the host's YAML."""
 
 TOP_LEVEL = {
     *(
@@ -45,6 +47,7 @@ BROAD = {
     ("listeners.py", "tell"): "a callback of somebody else's must not cost a pass",
     ("redact.py", "_attempt"): "a host's redactor may raise anything, and then the text is not sent",
     ("judge/blocking.py", "_answer"): "a judge of somebody else's must not cost a turn",
+    ("doctor/look.py", "look"): "what the host or a plugin raises when it is asked is the answer",
     ("judge/blocking.py", "run"): "what a thread raises is raised where its future is awaited",
 }
 """The only places where everything is caught, and why."""
@@ -110,8 +113,17 @@ def test_only_the_adapter_imports_the_host(path: Path) -> None:
 
     assert "hermes_jev" not in foreign, "imports inside the package are relative"
     assert "hermes_plugins" not in foreign
-    if path.name not in ADAPTER:
+    if path.name not in ADAPTER and name_of(path) != ASKS_THE_HOST:
         assert not foreign & HOST
+
+
+def test_what_asks_the_host_stands_alone_and_imports_it_in_functions_only() -> None:
+    tree = tree_of(PACKAGE / ASKS_THE_HOST)
+    outside = [node for node in at_module_level(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+    named = {module.split(".")[0] for node in outside for _, module, _ in imports(ast.Module([node], []))}
+    assert named <= set(sys.stdlib_module_names)
+    assert not [node for node in outside if isinstance(node, ast.ImportFrom) and node.level]
 
 
 def test_the_adapter_does_import_the_host() -> None:
@@ -123,7 +135,7 @@ def test_the_adapter_does_import_the_host() -> None:
         if level == 0 and module.split(".")[0] in HOST
     }
 
-    assert found == ADAPTER
+    assert found == {*ADAPTER, Path(ASKS_THE_HOST).name}
 
 
 def at_module_level(tree: ast.Module) -> Iterator[ast.stmt]:
@@ -439,6 +451,8 @@ def test_only_those_dependencies_are_imported(project: Any) -> None:
 
     used = {module.split(".")[0] for path in MODULES for level, module, _ in imports(tree_of(path)) if level == 0}
     assert used <= allowed
+    by_name = [name_of(path) for path in MODULES if "import_module(" in path.read_text(encoding="utf-8")]
+    assert by_name == [ASKS_THE_HOST]
 
 
 def test_what_is_exported_is_there_and_nothing_else_is_public() -> None:

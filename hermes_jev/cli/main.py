@@ -14,6 +14,7 @@ from . import (
     compact_select,
     config,
     demo,
+    doctor,
     eval,
     expand,
     handoff,
@@ -24,6 +25,7 @@ from . import (
     restore,
     score,
     search,
+    serve,
     should_compact,
     store,
 )
@@ -45,9 +47,11 @@ COMMANDS = (
     eval,
     handoff,
     config,
+    doctor,
+    serve,
     demo,
 )
-ALIAS = (compact, score, receipts)
+ALIAS = (compact, score, receipts, doctor)
 """One module a command, in the order of `jev --help`; each has `add(commands)`."""
 
 
