@@ -31,6 +31,7 @@ from .policy import Cuts, prompt_room, should_compact
 from .prune import run
 from .quiet import GROWTH, Quiet
 from .receipts import Receipt
+from .registration import extend
 from .regret import record_expand
 from .settings import Resolved, Settings
 from .status import status
@@ -393,3 +394,4 @@ class JevEngine(ContextEngine):
 def register(ctx: Any) -> None:
     """Called by the host's plugin loader."""
     ctx.register_context_engine(JevEngine())
+    extend(ctx, host.surroundings(lambda: inside(host.plugin_settings(), host.environment())))

@@ -9,20 +9,23 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from agent.redact import redact_sensitive_text
 from agent.secret_scope import get_secret
+from gateway.session_context import get_session_env
 from hermes_cli.config import get_env_value, load_config
 from hermes_constants import get_hermes_home
 
+from .egress import gate
 from .errors import ConfigError
 from .judge import Judge, Lexical, Silent, judge_of, key_names
 from .judged import OFF
 from .notes import Notes
-from .settings import Settings
+from .settings import Resolved, Settings
+from .surroundings import Surroundings
 
 logger = logging.getLogger(__name__)
 
@@ -122,3 +125,20 @@ def parents(session: str, home: Path) -> list[str]:
 def environment() -> Mapping[str, str]:
     """The process environment, for settings (not for secrets)."""
     return os.environ
+
+
+def session() -> str:
+    """The id of the session at hand, empty where the host does not say. In a gateway it may be another chat's."""
+    return str(get_session_env("HERMES_SESSION_ID", "") or "")
+
+
+def surroundings(resolved: Callable[[], Resolved]) -> Surroundings:
+    """What the rest of the plugin may ask of this host."""
+    return Surroundings(
+        home=home,
+        config=plugin_settings,
+        resolved=resolved,
+        judge=lambda settings: judge(settings, Notes()),
+        session=session,
+        gate=lambda: gate([redact]),
+    )

@@ -52,7 +52,11 @@ ALIAS = (compact, score, receipts)
 def main(argv: Sequence[str] | None = None, parser: argparse.ArgumentParser | None = None) -> int:
     """Run one command; returns the exit code."""
     parser = parser or build_parser()
-    arguments = parser.parse_args(argv)
+    return finish(parser.parse_args(argv))
+
+
+def finish(arguments: Any) -> int:
+    """Run what was parsed; returns the exit code."""
     try:
         code: int = arguments.run(arguments)
         out("")
@@ -83,10 +87,16 @@ def build_parser(name: str = "jev", modules: Sequence[Any] = COMMANDS) -> argpar
         description="Shorten old tool output in agent transcripts, keep every word, bring every byte back.",
     )
     parser.add_argument("--version", action="version", version=f"{name} {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    add_commands(parser, modules)
+    return parser
+
+
+def add_commands(parser: argparse.ArgumentParser, modules: Sequence[Any] = COMMANDS) -> None:
+    """Add the commands to a parser; which one was given is then `run` of the parsed arguments."""
+    # Named so that it takes nothing from a program that this parser is a part of.
+    commands = parser.add_subparsers(dest="jev_command", required=True, metavar="COMMAND")
     for command in modules:
         command.add(commands)
-    return parser
 
 
 def entry() -> NoReturn:
