@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from ..effective import outside
 from ..errors import ConfigError, InputError
 from ..inputs import Document, read_document
+from ..judge.replay import Recorded
 from ..settings import Resolved, Settings, Source
 
 OK, NOTHING, USAGE, JUDGE_FAILED = 0, 1, 2, 3
@@ -47,6 +48,34 @@ def file_argument(command: Any, default: str | None = None) -> None:
 def judge_argument(command: Any) -> None:
     """Who judges."""
     command.add_argument("--judge", choices=("auto", "jev", "lexical"), default="auto", help="who decides")
+
+
+def scores_argument(command: Any) -> None:
+    """Who judges: somebody, or the record of earlier scores."""
+    group = command.add_mutually_exclusive_group()
+    judge_argument(group)
+    group.add_argument(
+        "--scores", metavar="PATH", help="decide by recorded scores instead: receipts, or the folder of a store"
+    )
+
+
+def chosen_judge(arguments: Any) -> str | Recorded:
+    """The judge that the arguments of `scores_argument` name. Raises InputError for a record that cannot be read."""
+    if arguments.scores is None:
+        return str(arguments.judge)
+    # Only these runs need it.
+    from ..replay import read_scores
+
+    scores = read_scores(arguments.scores)
+    if not scores:
+        raise InputError(f"{arguments.scores}: no scores are on record there")
+    return Recorded(scores)
+
+
+def say_missing(judge: str | Recorded) -> None:
+    """Say how much was asked of the record and is not in it: it is not made up."""
+    if isinstance(judge, Recorded) and judge.missing:
+        say(f"{len(judge.missing)} have no score on record and are treated as not judged")
 
 
 def strict_argument(command: Any) -> None:
