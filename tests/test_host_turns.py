@@ -196,7 +196,7 @@ def test_a_rotated_session_is_read_too(name: str, tmp_path: Path) -> None:
     fill = [
         shown(f'python3 -c "for i in range(1100): print({rows.format(n=n)})"') for n in range(1, 8)
     ]  # about 27,000 characters each
-    steps = [*fill, {"by_name": TOOL, "arguments": {"limit": 6_000}}, {"text": "Done."}]
+    steps = [*fill, {"by_name": TOOL, "arguments": {"keep_last": 1, "limit": 9_000}}, {"text": "Done."}]
     with ModelServer(Script(steps)) as model:
         host = make_home(host_python(name), tmp_path / "host", model.url)
         configured(host, compression={"enabled": True, "in_place": False})

@@ -24,6 +24,7 @@ from . import (
     restore,
     score,
     should_compact,
+    stats,
     store,
 )
 from .common import NOTHING, OK, USAGE, complain, drop_output, out
@@ -39,6 +40,7 @@ COMMANDS = (
     receipts,
     replay,
     report,
+    stats,
     store,
     eval,
     handoff,

@@ -39,7 +39,7 @@ def add(commands: Commands) -> None:
             action.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting")
 
 
-def _each_store(arguments: Any, do: Callable[[Store], int]) -> int:
+def each_store(arguments: Any, do: Callable[[Store], int]) -> int:
     """Run for the named store, or for all of a person's; the worst exit code. A store that fails stops no other."""
     named = stores_to_read(arguments.store, settings_from())
     stores = [store for store in named if store.path.exists() or store.aside()]
@@ -67,7 +67,7 @@ def _run_stats(arguments: Any) -> int:
             out(_described(store, found, allowed.max_age_s / DAY_S, allowed.max_bytes))
         return OK
 
-    return _each_store(arguments, show)
+    return each_store(arguments, show)
 
 
 def _described(store: Store, found: Stats, days: float, most: int) -> str:
@@ -102,7 +102,7 @@ def _verify(arguments: Any) -> int:
             out(f"{store.folder}: sound, {store.stats().originals:,} originals\n")
         return NOTHING if problems else OK
 
-    return _each_store(arguments, verify)
+    return each_store(arguments, verify)
 
 
 def _run_gc(arguments: Any) -> int:
@@ -122,7 +122,7 @@ def _run_gc(arguments: Any) -> int:
             say(f"{store.folder}: over {_size(settings.store_max_bytes)}, but what is left is in use or needed")
         return OK
 
-    return _each_store(arguments, collect)
+    return each_store(arguments, collect)
 
 
 def _run_export(arguments: Any) -> int:
@@ -136,7 +136,7 @@ def _run_export(arguments: Any) -> int:
                 out(_line(one))
         return NOTHING if damaged else OK
 
-    return _each_store(arguments, export)
+    return each_store(arguments, export)
 
 
 def _line(one: Stored) -> str:
@@ -166,7 +166,7 @@ def _run_purge(arguments: Any) -> int:
             say(f"{session} continued {_names(relatives)}, which keep what they have")
         return OK
 
-    code = _each_store(arguments, purge)
+    code = each_store(arguments, purge)
     return code if known or code else complain(f"nothing is stored for session {session}", NOTHING)
 
 
