@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -204,5 +206,13 @@ def test_a_rotated_session_is_read_too(name: str, tmp_path: Path) -> None:
     assert "hermes_jev: compacted" in found.run.log
     reply = found.reply(8)
     assert reply["status"] == "ok"
-    assert QUERY in reply["digest"]
     assert len(reply["fates"]) >= 15
+    with closing(sqlite3.connect(host.state_db)) as connection:
+        rotated = connection.execute(
+            "SELECT id, parent_session_id FROM sessions WHERE parent_session_id IS NOT NULL"
+        ).fetchall()
+    assert rotated
+    for session in {name for row in rotated for name in row}:
+        asked = hermes(host, "jev", "handoff", "--session", session)
+        assert asked.returncode == 0, asked.stderr
+        assert QUERY in asked.stdout
