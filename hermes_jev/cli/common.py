@@ -6,6 +6,8 @@ import argparse
 import errno
 import json
 import os
+import signal
+import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -215,8 +217,30 @@ def out(text: str) -> None:
     """Results are UTF-8 whatever the terminal speaks; an original may hold what UTF-8 proper has no form for."""
     if sys.stdout is None:
         raise OSError(errno.EBADF, "stdout is closed")
-    sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
-    sys.stdout.buffer.flush()
+    data = text.encode("utf-8", "surrogatepass")
+    with _uninterrupted():
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Into a file a result is written whole or not at all: Ctrl-C waits for it. A pipe may block, and so does not."""
+    if sys.platform == "win32" or not _is_file(sys.stdout):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _is_file(stream: Any) -> bool:
+    try:
+        return stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def drop_output() -> None:

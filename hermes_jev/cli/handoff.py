@@ -30,7 +30,7 @@ def add(commands: Commands) -> None:
         commands,
         "handoff",
         "Print the request for a handoff: the whole dialogue and what to write of it. HANDOFF_JEV=1: a digest of it.",
-        "jev handoff session.json | your-writer",
+        "jev handoff session.json > request.txt",
         _run,
     )
     command.add_argument("file", metavar="FILE", nargs="?", help="a transcript; - is stdin")

@@ -48,6 +48,7 @@ COMMANDS = (
     demo,
 )
 ALIAS = (compact, score, receipts)
+_FIRST = {"prune": "prune session.json > shorter.json", "compact": "compact session.json > smaller.json"}
 """One module a command, in the order of `jev --help`; each has `add(commands)`."""
 
 
@@ -87,6 +88,9 @@ def build_parser(name: str = "jev", modules: Sequence[Any] = COMMANDS) -> argpar
     parser = argparse.ArgumentParser(
         prog=name,
         description="Shorten old tool output in agent transcripts, keep every word, bring every byte back.",
+        epilog=f"example: {name} {_FIRST[modules[0].__name__.rsplit('.', 1)[-1]]}\n"
+        f"`{name} COMMAND --help` has one for each command.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"{name} {__version__}")
     add_commands(parser, modules)

@@ -18,7 +18,9 @@ from .common import NOTHING, OK, Commands, add_command, complain, out, say, sett
 
 def add(commands: Commands) -> None:
     """Describe the command and what it can do."""
-    parent = commands.add_parser("store", help="Look after the store of originals.", description=__doc__)
+    parent = commands.add_parser(
+        "store", help="Look after the store of originals.", description=__doc__, epilog="example: jev store verify"
+    )
     actions = parent.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, summary, example, run in (
         ("stats", "Count what is stored.", "jev store stats", _run_stats),
