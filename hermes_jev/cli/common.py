@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import io
 import json
 import os
 import signal
@@ -12,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ..effective import outside
 from ..errors import ConfigError, InputError
@@ -23,6 +24,7 @@ from ..settings import Resolved, Settings, Source
 OK, NOTHING, USAGE, JUDGE_FAILED = 0, 1, 2, 3
 """Done; something is missing, unhealthy or could not be stored; usage or input; the judge failed and `--strict`."""
 
+_PART = 1 << 20
 T = TypeVar("T")
 Commands = Any
 """What `argparse.ArgumentParser.add_subparsers` returns."""
@@ -184,7 +186,9 @@ def read(name: str) -> Document:
     if name == "-":
         if sys.stdin is None:
             raise InputError("stdin: it is closed")
-        return read_document(sys.stdin.buffer.read(), "stdin")
+        # In parts: a Ctrl-C between two reads of one long call would be noticed only with the next one.
+        stream = cast("io.BufferedIOBase", sys.stdin.buffer)
+        return read_document(b"".join(iter(lambda: stream.read1(_PART), b"")), "stdin")
     try:
         data = Path(name).read_bytes()
     except OSError as error:
