@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,9 @@ from .settings import Resolved, Settings, Source, environment_source, resolve
 FOLDER = "hermes_jev"
 FILE = "config.toml"
 VARIABLE = "HERMES_JEV_CONFIG"
+
+hermes_entry: ContextVar[Mapping[str, Any] | None] = ContextVar("hermes_entry", default=None)
+"""What Hermes' config.yaml says, for commands that run inside Hermes (`hermes jev`)."""
 
 
 def user_file(environment: Mapping[str, str]) -> Path:
@@ -59,7 +63,9 @@ def user_source(environment: Mapping[str, str]) -> Source:
 
 def outside(environment: Mapping[str, str], flags: Source | None = None) -> Resolved:
     """The settings of a process outside Hermes. Raises ConfigError for the first value that cannot be used."""
-    sources = [user_source(environment), environment_source(environment)]
+    entry = hermes_entry.get()
+    hermes = [Source("config.yaml", entry)] if entry else []
+    sources = [user_source(environment), *hermes, environment_source(environment)]
     return resolve([*sources, flags] if flags else sources, strict=True)
 
 

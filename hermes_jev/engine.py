@@ -34,8 +34,9 @@ from .prune import run
 from .quiet import GROWTH, Quiet
 from .recall import SCHEMAS, Recall
 from .receipts import Receipt
+from .registration import extend
 from .regret import record_expand
-from .running import extend_search, note
+from .running import note
 from .settings import Resolved, Settings
 from .state_db import StateDb
 from .status import status
@@ -324,8 +325,7 @@ class JevEngine(HostFields, ContextEngine):
 
     def search_more(self, arguments: Any, reply: Any) -> Any:
         """The reply of the host's own `session_search` with what it cannot reach."""
-        longer = self._recall().more(arguments, reply)
-        self._handed += len(str(longer))
+        self._handed += len(str(longer := self._recall().more(arguments, reply)))
         return longer
 
     def runs(self, session: str) -> bool:
@@ -335,8 +335,8 @@ class JevEngine(HostFields, ContextEngine):
     def _recall(self, messages: Any = ()) -> Recall:
         used = max(whole_number(self.last_prompt_tokens), self._quiet.last[1])
         room = Room(whole_number(self.context_length) or None, used or None, self._handed)
-        state = StateDb(self._folder() / "state.db")
-        return Recall(self._lineage.session, self._may_open, self._store(), state, room, time.time(), messages)
+        session, state = self._lineage.session, StateDb(self._folder() / "state.db")
+        return Recall(session, self._may_open, self._store(), state, room, time.time(), messages)
 
     def _may_open(self) -> list[str]:
         """This session and those it continues."""
@@ -397,4 +397,4 @@ class JevEngine(HostFields, ContextEngine):
 def register(ctx: Any) -> None:
     """Called by the host's plugin loader."""
     ctx.register_context_engine(JevEngine())
-    extend_search(ctx)
+    extend(ctx, host.surroundings(lambda: inside(host.plugin_settings(), host.environment())))

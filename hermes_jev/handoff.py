@@ -8,10 +8,17 @@ the request for one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .egress import Gate
+from .errors import InputError
+from .judge import Judge
+from .select import LIMIT, select
+from .settings import Settings
 from .turns import SYSTEM, turns_of
+
+PRE_PASS = "HANDOFF_JEV"
+"""The environment variable that, when 1, puts a digest in the dialogue's place."""
 
 MOST_WORDS = 1_200
 HEADINGS = ("Working on", "State", "Decisions", "Pointers", "Next")
@@ -35,6 +42,34 @@ def tail(text: str, limit: int = TAIL_CHARS) -> str:
     cut = text[-limit:]
     line = cut.find("\n")
     return cut[line + 1 :] if 0 <= line < limit // 4 else cut
+
+
+class Material(NamedTuple):
+    """What a writer is given, and what is to be said about it (empty: nothing)."""
+
+    text: str
+    note: str = ""
+
+
+def material_of(
+    messages: list[Any],
+    environment: Mapping[str, str],
+    settings: Settings,
+    judge: str | Judge = "auto",
+    limit: int = LIMIT,
+    gate: Gate | None = None,
+) -> Material:
+    """The whole dialogue or, with HANDOFF_JEV=1, a digest of at most `limit` characters. Raises InputError when
+    nothing was said."""
+    said = dialogue(messages)
+    if not said:
+        raise InputError("handoff: the transcript holds no user or assistant text")
+    if environment.get(PRE_PASS, "").strip() != "1":
+        return Material(said)
+    selected = select(messages, judge, limit=limit, settings=settings, gate=gate)
+    if selected.status == "fail_open":
+        return Material(said, "nobody judged: the whole dialogue is given instead of a digest")
+    return Material(selected.digest)
 
 
 def request(material: str, session: str) -> str:

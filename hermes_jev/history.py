@@ -41,6 +41,19 @@ def read_session(home: Path, session: str) -> list[dict[str, Any]]:
     return [_message(*row) for row in rows]
 
 
+def source_of(home: Path, session: str) -> str:
+    """Where Hermes says a session came from (cli, telegram, …); empty when it does not know or cannot be read."""
+    file = home / FILE
+    if not session or not file.is_file():
+        return ""
+    try:
+        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=_PATIENCE_S)) as connection:
+            row = connection.execute("SELECT source FROM sessions WHERE id = ?", (session,)).fetchone()
+    except sqlite3.Error:
+        return ""
+    return row[0] if row and isinstance(row[0], str) else ""
+
+
 def _message(role: str, content: Any, calls: str | None, call_id: str | None, name: str | None) -> dict[str, Any]:
     message: dict[str, Any] = {"role": role, "content": _decoded(content)}
     found = _parsed(calls) if calls else None

@@ -6,24 +6,26 @@ homes and profiles change between sessions of one process.
 
 from __future__ import annotations
 
-import copy
 import logging
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from agent.redact import redact_sensitive_text
 from agent.secret_scope import get_secret
+from gateway.session_context import get_session_env
 from hermes_cli.config import get_env_value, load_config
 from hermes_constants import get_hermes_home
 
+from .egress import gate
 from .errors import ConfigError
 from .judge import Judge, Lexical, Silent, judge_of, key_names
 from .judged import OFF
 from .notes import Notes
-from .settings import Settings
+from .settings import Resolved, Settings
+from .surroundings import Surroundings
 
 logger = logging.getLogger(__name__)
 
@@ -125,13 +127,18 @@ def environment() -> Mapping[str, str]:
     return os.environ
 
 
-def whole_number(value: Any) -> int:
-    """A token count as the host gives it: -1, None, text and infinities mean that it is not known."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return 0
-    return int(value) if 0 < value < 1e15 else 0
+def session() -> str:
+    """The id of the session at hand, empty where the host does not say. In a gateway it may be another chat's."""
+    return str(get_session_env("HERMES_SESSION_ID", "") or "")
 
 
-def for_host(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A new message without the host's private keys: with them it would take the row for one it already stored."""
-    return {key: copy.deepcopy(value) for key, value in message.items() if not key.startswith("_")}
+def surroundings(resolved: Callable[[], Resolved]) -> Surroundings:
+    """What the rest of the plugin may ask of this host."""
+    return Surroundings(
+        home=home,
+        config=plugin_settings,
+        resolved=resolved,
+        judge=lambda settings: judge(settings, Notes()),
+        session=session,
+        gate=lambda: gate([redact]),
+    )

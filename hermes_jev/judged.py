@@ -163,7 +163,7 @@ def _ask(transcript: Transcript, standing: Mapping[str, Exchange], bench: Bench,
     }
     rest = {exchange.ordinal: content for content, exchange in standing.items() if content not in stored}
     asked, put_off = _chosen([standing[content] for content in rest.values()], judge, bench, problems)
-    fitted = _fitted(window.Question(transcript, asked, bench.goal, bench.focus, bench.actions), judge, bench)
+    fitted = _fitted(window.Question(transcript, asked, bench.goal, bench.focus, bench.actions, rest), judge, bench)
     problems.extend(sorted({f"not asked: {why}" for why in fitted.unsent.values()}))
     if not fitted.requests:
         late = tuple(e for content, e in standing.items() if content in stored and e.ordinal not in verdicts)

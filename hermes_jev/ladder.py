@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from .drops import Group
-from .pins import EXPAND_CALLS, UNSEEN, Pin
+from .pins import EXPAND_CALLS, KEPT, UNSEEN, Pin
 from .plan import Costs, Plan
 from .policy import Action, Decision, Pressure, rank_order
 from .prose import old_texts
@@ -35,9 +35,9 @@ def ladder(plan: Plan, pinned: Sequence[tuple[Exchange, Pin]], pressure: Pressur
     """Cut further, each rung only until the estimate is back under the trigger: unpinned results in rank order; whole
     old turns; long inputs of old calls; pinned results from the largest down; old messages of the assistant, then of
     the user. What the assistant has not seen yet is cut last of the results, and only in an overflow."""
-    climber = _Climber(pressure, costs)
+    climber = _Climber(pressure, costs, {exchange.ordinal for exchange, pin in pinned if pin == KEPT})
     soft = [Decision(exchange, "keep", pin) for exchange, pin in pinned if pressure.overflow or pin != UNSEEN]
-    soft.sort(key=lambda d: (d.reason == UNSEEN, -d.exchange.bulk, d.exchange.ordinal))
+    soft.sort(key=lambda d: (d.reason == UNSEEN, d.reason == KEPT, -d.exchange.bulk, d.exchange.ordinal))
     kept = rank_order(decision for decision in plan.decisions if decision.action == "keep")
     plan = climber.results(plan, UNPINNED, kept, climber.by_call)
     plan = climber.turns(plan)
@@ -47,9 +47,10 @@ def ladder(plan: Plan, pinned: Sequence[tuple[Exchange, Pin]], pressure: Pressur
 
 
 class _Climber:
-    def __init__(self, pressure: Pressure, costs: Costs) -> None:
+    def __init__(self, pressure: Pressure, costs: Costs, kept: set[int]) -> None:
         self.pressure = pressure
         self.costs = costs
+        self.kept = kept
 
     def enough(self, freed: int) -> bool:
         return self.pressure.after(freed) < LADDER_MARGIN * self.pressure.trigger
@@ -91,7 +92,7 @@ class _Climber:
     def _old_turns(self, plan: Plan) -> Iterator[Group]:
         transcript, settings = self.costs.transcript, self.pressure.settings
         recent = {exchange.ordinal for exchange in transcript.completed[-_OLD_CALLS:]}
-        spared = recent | _instructions(transcript.completed, settings)
+        spared = recent | self.kept | _instructions(transcript.completed, settings)
         for group in self.costs.groups:
             if group.start not in plan.wanted and not any(e.ordinal in spared for e in group.exchanges):
                 yield group
@@ -100,7 +101,8 @@ class _Climber:
         """The largest gain first."""
         transcript, settings = self.costs.transcript, self.pressure.settings
         recent = transcript.completed[-settings.pin_last_calls :] if settings.pin_last_calls else ()
-        spared = {e.ordinal for e in recent} | plan.gone | _instructions(transcript.completed, settings)
+        spared = {e.ordinal for e in recent} | plan.gone | self.kept
+        spared |= _instructions(transcript.completed, settings)
         freed = self.costs.freed(plan)
         if self.enough(freed):
             return plan

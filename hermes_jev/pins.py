@@ -21,10 +21,14 @@ Pin = Literal[
     "newest_turn",
     "latest",
     "expand",
+    "kept",
 ]
 
 UNSEEN: Pin = "newest_turn"
 """Results of the newest assistant turn: the model has not read them yet."""
+
+KEPT: Pin = "kept"
+"""A person asked for it (`/jev keep`)."""
 
 EXPAND_TOOL = "expand"
 EXPAND_CALLS = 10

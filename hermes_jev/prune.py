@@ -20,6 +20,7 @@ from .job import Job, Pruned
 from .judge import Judge, judge_of
 from .judged import Bench, Judged, judged, with_the_rest
 from .keeping import store_first
+from .keeps import Keeps
 from .ladder import ladder
 from .plan import Costs, Plan, all_removed
 from .policy import Cuts, Known, Pressure, decide
@@ -79,10 +80,12 @@ async def aprune(
 
 def run(messages: list[Any], job: Job) -> Pruned:
     """One pass: parse, pin, apply rules, judge, decide, store, cut, check, record."""
-    settings, transcript = job.settings, Transcript.parse(messages)
+    settings, keeps = job.settings, Keeps.of(job.store)
+    messages, job = _with_kept(messages, job, keeps)
+    transcript = Transcript.parse(messages)
     cuts = Cuts(settings, transcript, job.task)
     pressure = Pressure.of(transcript, job.window, settings, used=job.used, forced=job.forced, overflow=job.overflow)
-    found = survey(transcript, settings, cuts)
+    found = survey(transcript, settings, cuts, keeps)
     record = Recorder(transcript, job, pressure, found, cuts)
     if not settings.enabled:
         return record.unchanged("nothing_to_prune", "switched off by the setting enabled")
@@ -108,9 +111,19 @@ def run(messages: list[Any], job: Job) -> Pruned:
     after = cut(messages, stored)
     check(messages, after, stored)
     record_cuts(job, stored.plan.decisions, stored.results)
+    keeps.give_up(stored.plan.decisions, cuts, job.store)
     freed = costs.freed(stored.plan)
     over = climb and pressure.after(freed) >= pressure.trigger
     return record.changed(after, "capacity" if over else "compacted", stored, freed)
+
+
+def _with_kept(messages: list[Any], job: Job, keeps: Keeps) -> tuple[list[Any], Job]:
+    """The list with what a person wants whole put back, and the job with the window's use as it then is."""
+    back = keeps.put_back(messages, job)
+    if back is messages or not job.used:
+        return back, job
+    grown = Transcript.parse(back).tokens - Transcript.parse(messages).tokens
+    return back, replace(job, used=job.used + max(0, grown))
 
 
 def _decided(record: Recorder, costs: Costs) -> tuple[Plan, Recorder]:

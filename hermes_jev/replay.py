@@ -7,13 +7,13 @@ has no score on record is said, never invented.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from .budget import Unit, spend
 from .compact import DOUBT
@@ -23,6 +23,7 @@ from .store import Store
 from .turn_receipts import TurnReceipt, TurnRecord
 
 AnyReceipt = Receipt | TurnReceipt
+M = TypeVar("M", bound=BaseModel)
 
 _SHORTENED, _REMOVED = 480, 150
 """Characters that a shortened and a removed result leave, where the receipts show none."""
@@ -31,26 +32,55 @@ _SHORTENED, _REMOVED = 480, 150
 def read_receipts(path: str) -> list[AnyReceipt]:
     """The receipts of a file of JSON lines or of a store's folder, oldest first. Raises InputError that names the
     file, the line and what is wrong, StoreError for a store that cannot be read."""
+    return [_receipt(row, where) for row, where in _rows(path)]
+
+
+def read_scores(path: str) -> dict[str, dict[str, Any]]:
+    """The newest recorded scores by content hash, of receipts or of what `jev score --json` printed. Raises as
+    `read_receipts`."""
+    receipts: list[AnyReceipt] = []
+    for row, where in _rows(path):
+        if isinstance(row, Mapping) and "decisions" not in row and "unit" in row:
+            record = _checked(TurnRecord, row, where)
+            receipts.append(TurnReceipt(run_id="", min_confidence=0.0, target_bytes=0, decisions=(record,)))
+        else:
+            receipts.append(_receipt(row, where))
+    return scores_of(receipts)
+
+
+def _rows(path: str) -> Iterator[tuple[Any, str]]:
+    """What stands in each line or row, and where that is."""
     place = Path(path).expanduser()
     if place.is_dir():
         stored = reversed(Store(place).receipts(limit=100_000))
-        return [_receipt(row.body, f"{path}: receipt {row.id}") for row in stored]
+        yield from ((_parsed(row.body, f"{path}: receipt {row.id}"), f"{path}: receipt {row.id}") for row in stored)
+        return
     try:
         text = place.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: not UTF-8 text") from None
-    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    return [_receipt(line, f"{path}: line {number}") for number, line in lines]
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            where = f"{path}: line {number}"
+            yield _parsed(line, where), where
 
 
-def _receipt(body: str, where: str) -> AnyReceipt:
+def _parsed(body: str, where: str) -> Any:
     try:
-        row = json.loads(body)
-    except ValueError:
+        return json.loads(body)
+    except (ValueError, RecursionError):
         raise InputError(f"{where}: not JSON") from None
-    kind = TurnReceipt if isinstance(row, Mapping) and row.get("way") == "compact" else Receipt
+
+
+def _receipt(row: Any, where: str) -> AnyReceipt:
+    if isinstance(row, Mapping) and row.get("way") == "compact":
+        return _checked(TurnReceipt, row, where)
+    return _checked(Receipt, row, where)
+
+
+def _checked(kind: type[M], row: Any, where: str) -> M:
     try:
         return kind.model_validate(row)
     except ValidationError as error:

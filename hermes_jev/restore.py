@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from . import arguments, drops, prose
@@ -50,10 +50,23 @@ def put_back(messages: list[Any], store: str | os.PathLike[str] | Store | None, 
     if not stands:
         return Restored(messages, 0, 0)
     work = _Work(stores_to_read(store, from_environment(os.environ)))
-    restored = work.restored(messages)
+    restored = work.restored(messages, stands)
     if missing == "raise" and work.problem is not None:
         raise work.problem
     return Restored(restored if work.originals else messages, work.originals, work.left)
+
+
+def put_some_back(messages: list[Any], store: Store, pointers: Collection[str]) -> list[Any]:
+    """The list with the originals of these pointers alone in their places; the very list when none of them is cut in
+    it. What the store does not know stays. Raises StoreError for a damaged one."""
+    stands = [one for one in _standing(messages) if one.id in pointers]
+    if not stands:
+        return messages
+    work = _Work([store])
+    restored = work.restored(messages, stands)
+    if work.problem is not None and not isinstance(work.problem, NotStored):
+        raise work.problem
+    return restored if work.originals else messages
 
 
 class _Standing(NamedTuple):
@@ -114,8 +127,7 @@ class _Work:
         self.problem: StoreError | None = None
         self._unread: list[StoreError] = []
 
-    def restored(self, messages: Sequence[Any]) -> list[Any]:
-        stands = _standing(messages)
+    def restored(self, messages: Sequence[Any], stands: Sequence[_Standing]) -> list[Any]:
         originals = self._behind([one.text for one in stands])
         named = [one for one in stands if one.names]
         runs = self._behind([drops.key(one.text, side) for one in named for side in _SIDES])
@@ -157,7 +169,8 @@ class _Work:
         """The messages of a run that left, restored in turn. Raises StoreError when an original is missing."""
         originals = {pointer: store.get(pointer, None) for pointer in drops.pointers_of(stored.result)}
         self.originals += 1
-        return self.restored(drops.messages_of(stored.result, originals))
+        run = drops.messages_of(stored.result, originals)
+        return self.restored(run, _standing(run))
 
     def _miss(self, one: _Standing) -> None:
         if one.form == "loose" or (one.form == "copyable" and self._is_known(one.id)):

@@ -6,15 +6,12 @@ none is kept alive.
 
 from __future__ import annotations
 
-import logging
 import threading
 import weakref
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from .session_search import SESSION_SEARCH_TOOL
-
-logger = logging.getLogger(__name__)
 
 
 class Searching(Protocol):
@@ -55,11 +52,3 @@ def search_middleware(
         return reply
     engine = engine_of(session_id)
     return reply if engine is None else engine.search_more(args, reply)
-
-
-def extend_search(context: Any) -> None:
-    """Ask the host to call the middleware. Some hosts load an engine with a context that has less; the engine stays."""
-    try:
-        context.register_middleware("tool_execution", search_middleware)
-    except (AttributeError, TypeError, ValueError) as error:
-        logger.warning("hermes_jev: the host's session_search is not extended: %s", error)

@@ -8,6 +8,7 @@ from typing import Any
 
 from .egress import Gate
 from .errors import JevError
+from .judge import Judge
 from .select import KEEP_LAST, LIMIT, select
 from .settings import Settings
 
@@ -53,6 +54,7 @@ def run(
     session: Callable[[str], list[dict[str, Any]]],
     gate: Gate,
     settings: Settings | Mapping[str, Any],
+    judge: str | Judge = "auto",
 ) -> str:
     """Run the tool. `current` is the calling session's id, `session` reads one by its id. Always a JSON object: the
     selection, or an `error` that says what to give."""
@@ -68,6 +70,7 @@ def run(
             messages = session(named)
         selected = select(
             messages,
+            judge,
             keep_last=_number(given.get("keep_last"), KEEP_LAST),
             limit=_number(given.get("limit"), LIMIT),
             task=str(given["task"]) if given.get("task") else None,

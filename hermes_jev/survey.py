@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .pins import UNSEEN, Pin, pins
+from .keeps import Keeps
+from .pins import KEPT, UNSEEN, Pin, pins
 from .policy import Cuts, Pressure
 from .settings import Settings
 from .transcript import Exchange, Transcript
@@ -23,8 +24,9 @@ class Survey:
     recent: tuple[tuple[int, Exchange], ...]
 
 
-def survey(transcript: Transcript, settings: Settings, cuts: Cuts) -> Survey:
-    """Sort the exchanges into pinned and candidates; what cannot be shortened or stored exactly counts as pinned."""
+def survey(transcript: Transcript, settings: Settings, cuts: Cuts, keeps: Keeps | None = None) -> Survey:
+    """Sort the exchanges into pinned and candidates; what cannot be shortened or stored exactly counts as pinned, and
+    what a person wants whole (`keeps`) is."""
     pinned = dict(pins(transcript, settings))
     contents: dict[int, str] = {}
     for exchange in transcript.completed:
@@ -35,6 +37,8 @@ def survey(transcript: Transcript, settings: Settings, cuts: Cuts) -> Survey:
             pinned[exchange.ordinal] = "unshrinkable"
         else:
             contents[exchange.ordinal] = content
+            if keeps is not None and keeps.pointer(exchange, cuts) is not None:
+                pinned[exchange.ordinal] = KEPT
     completed = transcript.completed
     candidates = tuple(exchange for exchange in completed if exchange.ordinal not in pinned)
     soft = tuple((e, pinned[e.ordinal]) for e in completed if e.ordinal in pinned and e.ordinal in contents)

@@ -112,7 +112,9 @@ def _rounds(requests: Sequence[Request], size: int) -> Iterator[Sequence[Request
 def _local(turns: Sequence[Turn], plan: Plan) -> Request:
     """For a judge inside this process: it reads the turns themselves."""
     newest = max((turn.index for turn in turns), default=0)
-    spoken = tuple(Spoken(turn_id(turn.index), turn.role, turn.shown, newest - turn.index) for turn in turns)
+    spoken = tuple(
+        Spoken(turn_id(turn.index), turn.role, turn.shown, newest - turn.index, turn.content) for turn in turns
+    )
     asked = tuple(plan.question(turn.index) for turn in turns)
     return Request(state={}, questions=asked, goal=plan.task, turns=spoken)
 

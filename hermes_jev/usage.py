@@ -9,6 +9,7 @@ from __future__ import annotations
 from .errors import StoreError
 from .judge import Answers, Judge
 from .store import Store
+from .store.notes import note, save_note
 from .window import REQUEST_OVERHEAD_TOKENS, Fitted
 
 LEAST, MOST = 0.7, 1.6
@@ -19,7 +20,7 @@ WEIGHT = 0.3
 def token_factor(store: Store, judge: Judge) -> float:
     """Tokens the service counts for one estimated token; 1 where nothing was learned."""
     try:
-        noted = store.note(_key(judge))
+        noted = note(store, _key(judge))
         return min(MOST, max(LEAST, float(noted))) if noted else 1.0
     except (StoreError, ValueError):
         return 1.0
@@ -36,7 +37,7 @@ def learn(store: Store, judge: Judge, fitted: Fitted, answers: Answers) -> None:
     if round(after, 3) == round(before, 3):
         return
     try:
-        store.save_note(_key(judge), f"{after:.3f}")
+        save_note(store, _key(judge), f"{after:.3f}")
     except StoreError:
         return
 

@@ -43,13 +43,15 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked: the exchanges, largest first, and what they are judged against."""
+    """What is asked: the exchanges, largest first, and what they are judged against. `contents` maps ordinals to
+    content hashes, for judges that know calls by them."""
 
     transcript: Transcript
     asked: Sequence[Exchange]
     goal: str = field(repr=False)
     focus: str = field(repr=False)
     actions: tuple[str, ...] = field(repr=False)
+    contents: Mapping[int, str] = field(default_factory=dict, repr=False)
 
 
 def fit_local(what: Question) -> Fitted:
@@ -57,7 +59,7 @@ def fit_local(what: Question) -> Fitted:
     if not what.asked:
         return Fitted()
     asked = tuple(q for exchange in what.asked for q in questions(exchange.ordinal))
-    subjects = tuple(_subject(exchange, what.transcript) for exchange in what.asked)
+    subjects = tuple(_subject(exchange, what) for exchange in what.asked)
     goal = shorten(f"{what.goal}\n{what.focus}".strip(), GOAL_CHARS)
     request = Request(state={}, questions=asked, goal=goal, actions=what.actions, subjects=subjects)
     return Fitted((request,), {exchange.ordinal: "whole" for exchange in what.asked})
@@ -154,13 +156,14 @@ def _tokens(value: Any) -> int:
     return estimate_tokens(json.dumps(value, ensure_ascii=False))
 
 
-def _subject(exchange: Exchange, transcript: Transcript) -> Subject:
+def _subject(exchange: Exchange, what: Question) -> Subject:
     return Subject(
         ordinal=exchange.ordinal,
         tool=exchange.tool,
         arguments=exchange.arguments,
         result=exchange.text,
         size=exchange.size,
-        age=age_of(exchange, transcript),
+        age=age_of(exchange, what.transcript),
         outcome=exchange.outcome.status,
+        content=what.contents.get(exchange.ordinal, ""),
     )

@@ -89,7 +89,7 @@ class HostHome:
         done = subprocess.run(
             command,
             cwd=self.work,
-            env={**self._environment(), **(env or {})},
+            env={**self.environment(), **(env or {})},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
@@ -133,7 +133,8 @@ class HostHome:
             connection.close()
         return [Row(role, content or "", call_id, bool(active)) for role, content, call_id, active in found]
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """What a host process is given."""
         return {
             "PATH": os.pathsep.join([str(self.python.parent), "/usr/local/bin", "/usr/bin", "/bin"]),
             "HOME": str(self.folder / "user"),

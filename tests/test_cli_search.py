@@ -48,7 +48,7 @@ def test_nothing_found(store: Store, capfd: Any) -> None:
     assert jev(capfd, "search", "zzz", "--store", str(store.folder)) == (1, "", "nothing that was cut holds this\n")
     code, out, _ = jev(capfd, "search", "zzz", "--json", "--store", str(store.folder))
     assert (code, json.loads(out)) == (1, {"results": [], "count": 0})
-    assert jev(capfd, "search", "x", "--store", str(store.folder / "none"))[0] == 1
+    assert jev(capfd, "search", "x", "--store", str(store.folder / "none"))[0] == 0
 
 
 def test_as_many_as_asked_for(store: Store, capfd: Any) -> None:
@@ -72,7 +72,8 @@ def test_an_empty_query_is_told(capfd: Any) -> None:
 
 def test_a_store_that_cannot_be_read(store: Store, capfd: Any) -> None:
     keep(store, "the flange")
-    store.path.write_bytes(b"garbage " * 900)
+    store.path.unlink()
+    store.path.mkdir()
     code, _, err = jev(capfd, "search", "flange", "--store", str(store.folder))
     assert code == 1
     assert "truth.sqlite3" in err
@@ -85,4 +86,4 @@ def test_rebuild(store: Store, capfd: Any) -> None:
     assert code == 0
     assert "1 outputs" in err
     assert jev(capfd, "search", "flange", "--store", str(store.folder))[0] == 0
-    assert jev(capfd, "store", "rebuild", "--store", str(store.folder / "none"))[0] == 1
+    assert jev(capfd, "store", "rebuild", "--store", str(store.folder / "none"))[0] == 0

@@ -46,6 +46,8 @@ BROAD = {
     ("engine.py", "compress"): "the user's turn goes on whatever is wrong in a pass",
     ("listeners.py", "tell"): "a callback of somebody else's must not cost a pass",
     ("redact.py", "_attempt"): "a host's redactor may raise anything, and then the text is not sent",
+    ("registration.py", "_attempt"): "what a host refuses must not cost the engine, which is registered already",
+    ("slash.py", "_written"): "the host's model may fail in any way, and the request is shown instead",
     ("judge/blocking.py", "_answer"): "a judge of somebody else's must not cost a turn",
     ("doctor/look.py", "look"): "what the host or a plugin raises when it is asked is the answer",
     ("judge/blocking.py", "run"): "what a thread raises is raised where its future is awaited",

@@ -204,7 +204,7 @@ def test_a_discarded_index_comes_again(store: Store) -> None:
     pointer = keep(store, "alpha")
     assert found(store, "alpha") == [pointer]
     Index(store).discard()
-    assert not list(store.folder.glob(f"{INDEX_NAME}*"))
+    assert not [file for file in store.folder.glob(f"{INDEX_NAME}*") if file.suffix != ".lock"]
     Index(store).discard()
     assert found(store, "alpha") == [pointer]
 
@@ -214,8 +214,9 @@ def test_the_index_of_a_later_version_stays(store: Store) -> None:
     found(store, "alpha")
     with closing(sqlite3.connect(store.folder / INDEX_NAME)) as connection, connection:
         connection.execute("INSERT INTO meta VALUES ('migration:s999_later', '')")
+    newer = keep(store, "alpha beta")
 
     with pytest.raises(StoreError, match="later version"):
         found(store, "alpha")
-    assert [hit.pointer for hit in search(store, "alpha", ["s"], 3).hits] == [pointer]
+    assert {hit.pointer for hit in search(store, "alpha", ["s"], 3).hits} == {pointer, newer}
     assert not (store.folder / SET_ASIDE).exists()

@@ -135,3 +135,100 @@ def test_a_line_that_is_no_receipt_is_named(tmp_path: Path, text: str, capsys: p
     with pytest.raises(SystemExit):
         main(["replay", str(file), "--threshold", "2"])
     capsys.readouterr()
+
+
+# ------------------------------------------------------------------------------------------- --scores
+
+
+def saved(tmp_path: Path, messages: list[Any], name: str = "session.json") -> str:
+    file = tmp_path / name
+    file.write_text(json.dumps(messages), encoding="utf-8")
+    return str(file)
+
+
+def receipts_of(store: Store, tmp_path: Path) -> str:
+    file = tmp_path / "receipts.jsonl"
+    file.write_text("".join(row.body + "\n" for row in store.receipts()), encoding="utf-8")
+    return str(file)
+
+
+def test_recorded_scores_decide_as_the_judge_did_also_after_a_shift(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, worth = Store(tmp_path / "store"), {1: 0.1, 2: 0.2, 3: 0.3, 4: 0.6, 5: 0.7, 6: 0.9}
+    judge = ByOrdinal({at: (1.0, value) for at, value in worth.items()}, (None, None))
+    then = prune(session(6), judge, store, ALL)
+    path = receipts_of(store, tmp_path)
+    shifted = [user("Something came before."), *session(6)]
+    again = ["--scores", path, "--store", str(tmp_path / "other"), "--set", "pin_last_calls=0", "--stats", "json"]
+    assert main(["prune", saved(tmp_path, shifted), *again]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out) == [shifted[0], *then.messages]
+    receipt = json.loads(err.splitlines()[0])
+    assert (receipt["judge"], receipt["requests"], receipt["cost"]) == ("recorded", 0, 0)
+    assert main(["prune", saved(tmp_path, shifted), *again, "--set", "output_threshold=0.25"]) == 0
+    lower = json.loads(capsys.readouterr().out)
+    assert sum(new != old for new, old in zip(lower, shifted, strict=True)) == 2
+
+
+def test_a_score_that_is_missing_is_said_and_nothing_goes_for_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store(tmp_path / "store")
+    pruned(store, {1: 0.1, 2: 0.2, 3: 0.3})
+    path, messages = receipts_of(store, tmp_path), session(9)
+    arguments = ["--scores", path, "--store", str(tmp_path / "other"), "--set", "pin_last_calls=0"]
+    assert main(["prune", saved(tmp_path, messages), *arguments]) == 0
+    out, err = capsys.readouterr()
+    assert "6 have no score on record" in err
+    after = json.loads(out)
+    assert sum(new != old for new, old in zip(after, messages, strict=True)) == 3
+    strictly = ["--scores", path, "--store", str(tmp_path / "third"), "--set", "pin_last_calls=0", "--strict"]
+    assert main(["prune", saved(tmp_path, messages), *strictly]) == 3
+
+
+def test_another_record_is_not_answered_from_the_verdicts_of_the_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = saved(tmp_path, session(6))
+    results = []
+    for number, value in enumerate((0.1, 0.9)):
+        store = Store(tmp_path / f"store{number}")
+        pruned(store, dict.fromkeys(range(1, 7), value))
+        arguments = ["--scores", receipts_of(store, tmp_path), "--store", str(tmp_path / "one")]
+        assert main(["prune", source, *arguments, "--set", "pin_last_calls=0"]) == 0
+        results.append(json.loads(capsys.readouterr().out))
+    assert results[0] != session(6)
+    assert results[1] == session(6)
+
+
+@pytest.mark.parametrize("source", ["receipt", "score --json"])
+def test_a_budget_is_spent_again_by_recorded_scores(
+    source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    messages = [user(f"{at:03d} ".ljust(100, "x")) for at in range(20)]
+    answers: dict[str, Any] = {f"T{at + 2}": level(at % 5) for at in range(16)} | {"T2": FLAT}
+    shifted = [user("new one".ljust(60)), user("new two".ljust(60)), *messages]
+    want = compact(shifted, Tabled(answers.get), 900, settings={}, summary_bytes=0)
+    old = {f"T{at}": answers[f"T{at + 2}"] for at in range(16)}
+    file = tmp_path / "scores.jsonl"
+    done = compact(messages, Tabled(old.get), 900, settings={}, receipt_path=str(file))
+    if source != "receipt":
+        file.write_text("".join(record.model_dump_json() + "\n" for record in done.receipts), encoding="utf-8")
+    arguments = ["--scores", str(file), "--target-bytes", "900", "--summary-bytes", "0"]
+    assert main(["compact", saved(tmp_path, shifted), *arguments]) == 0
+    out, err = capsys.readouterr()
+    assert "2 have no score on record" in err
+    kept = json.loads(out)
+    assert [message for message in kept if message in messages] == [m for m in want.messages if m in messages]
+
+
+@pytest.mark.parametrize("content", ["", "not json", '{"way": "compact"}', None])
+def test_a_record_that_cannot_be_used_is_refused(
+    content: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "scores.jsonl"
+    if content is not None:
+        file.write_text(content, encoding="utf-8")
+    assert main(["compact", saved(tmp_path, session(3)), "--scores", str(file)]) == 2
+    assert str(file) in capsys.readouterr().err

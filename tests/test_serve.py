@@ -22,6 +22,7 @@ from pydantic import SecretStr
 import hermes_jev
 from hermes_jev.cli.main import main
 from hermes_jev.errors import ConfigError
+from hermes_jev.judge import Lexical
 from hermes_jev.judge.endpoints import PRESETS, resolve_endpoint
 from hermes_jev.judge.system_one import SystemOne
 from hermes_jev.serve import Server
@@ -183,11 +184,11 @@ def test_a_refusal_does_not_repeat_what_was_sent(server: Server) -> None:
         assert secret not in response.text
 
 
-@pytest.mark.parametrize("model", ["jev", "jev-1.14.0", "typesafe/jev-1.13", "~typesafe/jev-latest", "lexical-1"])
+@pytest.mark.parametrize("model", ["jev", "jev-1.14.0", "typesafe/jev-1.13", "~typesafe/jev-latest", Lexical.version])
 def test_every_name_of_a_jev_is_answered_by_the_one_judge(server: Server, model: str) -> None:
     response = post(server, {"model": model, "state": "x", "questions": {"q": NOUL}})
 
-    assert response.json()["model"] == "lexical-1"
+    assert response.json()["model"] == Lexical.version
     assert response.json()["usage"]["input_tokens"] > 270
 
 
@@ -198,7 +199,7 @@ def test_other_routes_and_methods(server: Server) -> None:
         assert client.post("/v1/other", content=b"{}").status_code == 404
         assert client.put("/v1/systemone", content=b"{}").headers["content-type"] == "application/json"
         names = [model["name"] for model in client.get("/v1/models").json()["models"]]
-        assert names[:2] == ["lexical-1", "jev-latest"]
+        assert names[:2] == [Lexical.version, "jev-latest"]
 
 
 @pytest.mark.parametrize(
@@ -323,7 +324,7 @@ def test_where_it_sees_the_same_text_its_verdicts_are_those_of_the_embedded_judg
     assert scores(outside) == scores(inside)
     assert outside.messages == inside.messages
     assert outside.receipt.judge == "jev"
-    assert outside.receipt.model == "lexical-1"
+    assert outside.receipt.model == Lexical.version
 
 
 def test_of_long_results_it_sees_the_ends_and_answers_all_the_same(server: Server, tmp_path: Path) -> None:

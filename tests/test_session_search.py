@@ -181,7 +181,8 @@ def test_near_a_full_window_it_says_so(store: Store) -> None:
 
 def test_a_store_that_cannot_be_read_is_told(store: Store) -> None:
     keep(store, "flange")
-    store.path.write_bytes(b"garbage " * 4_000)
+    store.path.unlink()
+    store.path.mkdir()
     assert "truth.sqlite3" in ask(store, query="flange")["error"]
 
 
@@ -256,7 +257,8 @@ def test_a_long_reply_of_the_host_is_shortened(store: Store) -> None:
 
 def test_a_store_that_cannot_be_read_leaves_the_hosts_reply(store: Store) -> None:
     keep(store, "flange")
-    store.path.write_bytes(b"garbage " * 4_000)
+    store.path.unlink()
+    store.path.mkdir()
     reply = more(store, NONE, query="flange")
     assert "truth.sqlite3" in reply["this_session_error"]
     assert {name: reply[name] for name in NONE} == NONE

@@ -20,6 +20,7 @@ from hermes_jev.policy import Cuts, Pressure, decide
 from hermes_jev.questions import question_ids
 from hermes_jev.store import Store
 from hermes_jev.store.ledger import MAX_VERDICTS
+from hermes_jev.store.notes import note, save_note
 from hermes_jev.transcript import Transcript
 from hermes_jev.usage import LEAST, MOST, learn, token_factor
 from hermes_jev.verdict_cache import SETTLED_BAND, VerdictCache
@@ -215,7 +216,7 @@ def test_a_report_that_counts_something_else_teaches_nothing(store: Store, repor
 
 @pytest.mark.parametrize("noted", ["", "x", "nan", "-3", "1e9"])
 def test_a_note_of_any_kind_gives_a_factor_within_bounds(store: Store, noted: str) -> None:
-    store.save_note("token factor:scripted:v1", noted)
+    save_note(store, "token factor:scripted:v1", noted)
 
     assert LEAST <= token_factor(store, Fixed()) <= MOST
 
@@ -228,16 +229,16 @@ def test_a_store_that_cannot_be_used_teaches_nothing(tmp_path: Path) -> None:
 
     assert token_factor(store, Fixed()) == 1.0
     with pytest.raises(StoreError):
-        store.save_note("key", "text")
+        save_note(store, "key", "text")
 
 
 def test_notes_are_kept_and_replaced(store: Store) -> None:
-    assert store.note("a") is None
-    store.save_note("a", "one")
-    store.save_note("a", "two")
-    store.save_note("b", "three")
+    assert note(store, "a") is None
+    save_note(store, "a", "one")
+    save_note(store, "a", "two")
+    save_note(store, "b", "three")
 
-    assert (store.note("a"), store.note("b"), store.note("c")) == ("two", "three", None)
+    assert (note(store, "a"), note(store, "b"), note(store, "c")) == ("two", "three", None)
 
 
 def test_the_factor_is_learned_from_a_service(tmp_path: Path) -> None:

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import argparse
 import errno
+import io
 import json
 import os
+import signal
+import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ..effective import outside
 from ..errors import ConfigError, InputError
 from ..inputs import Document, read_document
+from ..judge.replay import Recorded
 from ..settings import Resolved, Settings, Source
 
 OK, NOTHING, USAGE, JUDGE_FAILED = 0, 1, 2, 3
 """Done; something is missing, unhealthy or could not be stored; usage or input; the judge failed and `--strict`."""
 
+_PART = 1 << 20
 T = TypeVar("T")
 Commands = Any
 """What `argparse.ArgumentParser.add_subparsers` returns."""
@@ -47,6 +52,34 @@ def file_argument(command: Any, default: str | None = None) -> None:
 def judge_argument(command: Any) -> None:
     """Who judges."""
     command.add_argument("--judge", choices=("auto", "jev", "lexical"), default="auto", help="who decides")
+
+
+def scores_argument(command: Any) -> None:
+    """Who judges: somebody, or the record of earlier scores."""
+    group = command.add_mutually_exclusive_group()
+    judge_argument(group)
+    group.add_argument(
+        "--scores", metavar="PATH", help="decide by recorded scores instead: receipts, or the folder of a store"
+    )
+
+
+def chosen_judge(arguments: Any) -> str | Recorded:
+    """The judge that the arguments of `scores_argument` name. Raises InputError for a record that cannot be read."""
+    if arguments.scores is None:
+        return str(arguments.judge)
+    # Only these runs need it.
+    from ..replay import read_scores
+
+    scores = read_scores(arguments.scores)
+    if not scores:
+        raise InputError(f"{arguments.scores}: no scores are on record there")
+    return Recorded(scores)
+
+
+def say_missing(judge: str | Recorded) -> None:
+    """Say how much was asked of the record and is not in it: it is not made up."""
+    if isinstance(judge, Recorded) and judge.missing:
+        say(f"{len(judge.missing)} have no score on record and are treated as not judged")
 
 
 def strict_argument(command: Any) -> None:
@@ -153,7 +186,9 @@ def read(name: str) -> Document:
     if name == "-":
         if sys.stdin is None:
             raise InputError("stdin: it is closed")
-        return read_document(sys.stdin.buffer.read(), "stdin")
+        # In parts: a Ctrl-C between two reads of one long call would be noticed only with the next one.
+        stream = cast("io.BufferedIOBase", sys.stdin.buffer)
+        return read_document(b"".join(iter(lambda: stream.read1(_PART), b"")), "stdin")
     try:
         data = Path(name).read_bytes()
     except OSError as error:
@@ -186,8 +221,30 @@ def out(text: str) -> None:
     """Results are UTF-8 whatever the terminal speaks; an original may hold what UTF-8 proper has no form for."""
     if sys.stdout is None:
         raise OSError(errno.EBADF, "stdout is closed")
-    sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
-    sys.stdout.buffer.flush()
+    data = text.encode("utf-8", "surrogatepass")
+    with _uninterrupted():
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Into a file a result is written whole or not at all: Ctrl-C waits for it. A pipe may block, and so does not."""
+    if sys.platform == "win32" or not _is_file(sys.stdout):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _is_file(stream: Any) -> bool:
+    try:
+        return stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def drop_output() -> None:

@@ -13,12 +13,14 @@ from .common import (
     OK,
     Commands,
     add_command,
+    chosen_judge,
     file_argument,
-    judge_argument,
     out,
     progress_bar,
     read,
     say,
+    say_missing,
+    scores_argument,
     set_argument,
     settings_from,
     strict_argument,
@@ -42,7 +44,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--output", metavar="FILE", help="write there instead of stdout, whole or not at all")
     command.add_argument("--stats", choices=("text", "json"), default="text", help="the summary on stderr")
     options(command)
-    judge_argument(command)
+    scores_argument(command)
     set_argument(command)
     strict_argument(command)
 
@@ -110,17 +112,19 @@ def _help(name: str) -> str:
 def _run(arguments: Any) -> int:
     settings = settings_from(arguments.set)
     wanted = chosen_options(arguments)
+    judge = chosen_judge(arguments)
     document = read(arguments.file)
     results = []
     for part in document.parts:
         with progress_bar("scoring") as progress:
-            results.append(compact(part, arguments.judge, settings=settings, progress=progress, **wanted))
+            results.append(compact(part, judge, settings=settings, progress=progress, **wanted))
     _write(document, [result.messages for result in results], arguments)
     degraded = False
     for result in results:
         stats = result.stats
         degraded = degraded or stats["degraded"]
         say(json.dumps(stats) if arguments.stats == "json" else _line(stats))
+    say_missing(judge)
     return JUDGE_FAILED if arguments.strict and degraded else OK
 
 

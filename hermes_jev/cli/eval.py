@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
+from . import eval_handoff
 from .common import NOTHING, OK, Commands, add_command, out, require_window, say, settings_from, tokens
 
 _WIDE = 100
@@ -26,7 +27,11 @@ def add(commands: Commands) -> None:
         "jev eval sessions/ --json all.json --picture loss.svg",
         _run_eval,
     )
-    command.add_argument("paths", nargs="+", metavar="PATH", help="transcripts: files, folders, or an export of Hermes")
+    command.add_argument(
+        "paths", nargs="+", metavar="PATH",
+        help="transcripts: files, folders, or an export of Hermes; `handoff` before them compares what the writer of a "
+        "handoff can be given",
+    )  # fmt: skip
     command.add_argument("--policies", metavar="NAMES", help="with commas; keep-last-N, last-N-stubs, … (default: all)")
     command.add_argument(
         "--judge", metavar="NAMES", default="lexical",
@@ -62,6 +67,8 @@ def _shares(text: str) -> tuple[float, ...]:
 
 
 def _run_eval(arguments: Any) -> int:
+    if arguments.paths[0] == "handoff" and len(arguments.paths) > 1:
+        return eval_handoff.run(arguments.paths[1:], arguments, _width())
     # A shell that only prunes need not load this.
     from ..evals.picture import picture
     from ..evals.report import markdown, tables, text, to_json

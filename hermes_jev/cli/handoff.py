@@ -7,9 +7,9 @@ from typing import Any
 
 from ..egress import Gate
 from ..errors import InputError
-from ..handoff import dialogue, request, safe
+from ..handoff import material_of, request, safe
 from ..history import hermes_home, read_session
-from ..select import select
+from ..select import LIMIT
 from .common import (
     OK,
     Commands,
@@ -30,12 +30,12 @@ def add(commands: Commands) -> None:
         commands,
         "handoff",
         "Print the request for a handoff: the whole dialogue and what to write of it. HANDOFF_JEV=1: a digest of it.",
-        "jev handoff session.json | your-writer",
+        "jev handoff session.json > request.txt",
         _run,
     )
     command.add_argument("file", metavar="FILE", nargs="?", help="a transcript; - is stdin")
     command.add_argument("--session", metavar="ID", help="a session of Hermes' own history instead")
-    command.add_argument("--limit", type=whole_number, default=24_000, metavar="N", help="characters of the digest")
+    command.add_argument("--limit", type=whole_number, default=LIMIT, metavar="N", help="characters of the digest")
     judge_argument(command)
     set_argument(command)
 
@@ -48,15 +48,9 @@ def _run(arguments: Any) -> int:
         messages: list[Any] = list(read_session(hermes_home(os.environ), arguments.session))
     else:
         messages = only_conversation(arguments.file)
-    said = dialogue(messages)
-    if not said:
-        raise InputError("handoff: the transcript holds no user or assistant text")
-    if os.environ.get("HANDOFF_JEV") == "1":
-        selected = select(messages, arguments.judge, limit=arguments.limit, settings=settings)
-        if selected.status == "fail_open":
-            say("nobody judged: the whole dialogue is given instead of a digest")
-        else:
-            said = selected.digest
+    found = material_of(messages, os.environ, settings, arguments.judge, arguments.limit)
+    if found.note:
+        say(found.note)
     # What is printed here is meant for a writer elsewhere.
-    out(request(safe(said, Gate()), arguments.session or ""))
+    out(request(safe(found.text, Gate()), arguments.session or ""))
     return OK

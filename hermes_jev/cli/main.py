@@ -27,6 +27,7 @@ from . import (
     search,
     serve,
     should_compact,
+    stats,
     store,
 )
 from .common import NOTHING, OK, USAGE, complain, drop_output, out
@@ -43,6 +44,7 @@ COMMANDS = (
     receipts,
     replay,
     report,
+    stats,
     store,
     eval,
     handoff,
@@ -51,14 +53,22 @@ COMMANDS = (
     serve,
     demo,
 )
-ALIAS = (compact, score, receipts, doctor)
 """One module a command, in the order of `jev --help`; each has `add(commands)`."""
+
+ALIAS = (compact, score, receipts, doctor)
+"""Those of `jev-compact`."""
+
+_FIRST = {"prune": "prune session.json > shorter.json", "compact": "compact session.json > smaller.json"}
 
 
 def main(argv: Sequence[str] | None = None, parser: argparse.ArgumentParser | None = None) -> int:
     """Run one command; returns the exit code."""
     parser = parser or build_parser()
-    arguments = parser.parse_args(argv)
+    return finish(parser.parse_args(argv))
+
+
+def finish(arguments: Any) -> int:
+    """Run what was parsed; returns the exit code."""
     try:
         code: int = arguments.run(arguments)
         out("")
@@ -87,12 +97,21 @@ def build_parser(name: str = "jev", modules: Sequence[Any] = COMMANDS) -> argpar
     parser = argparse.ArgumentParser(
         prog=name,
         description="Shorten old tool output in agent transcripts, keep every word, bring every byte back.",
+        epilog=f"example: {name} {_FIRST[modules[0].__name__.rsplit('.', 1)[-1]]}\n"
+        f"`{name} COMMAND --help` has one for each command.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"{name} {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    add_commands(parser, modules)
+    return parser
+
+
+def add_commands(parser: argparse.ArgumentParser, modules: Sequence[Any] = COMMANDS) -> None:
+    """Add the commands to a parser; which one was given is then `run` of the parsed arguments."""
+    # Named so that it takes nothing from a program that this parser is a part of.
+    commands = parser.add_subparsers(dest="jev_command", required=True, metavar="COMMAND")
     for command in modules:
         command.add(commands)
-    return parser
 
 
 def entry() -> NoReturn:

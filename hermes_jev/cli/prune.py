@@ -12,13 +12,15 @@ from .common import (
     OK,
     Commands,
     add_command,
+    chosen_judge,
     file_argument,
-    judge_argument,
     out,
     progress,
     read,
     require_window,
     say,
+    say_missing,
+    scores_argument,
     set_argument,
     settings_from,
     store_argument,
@@ -38,7 +40,7 @@ def add(commands: Commands) -> None:
     )
     file_argument(command)
     store_argument(command)
-    judge_argument(command)
+    scores_argument(command)
     command.add_argument("--task", help="what the work is about; goes before the newest request")
     command.add_argument(
         "--context-length",
@@ -54,9 +56,10 @@ def add(commands: Commands) -> None:
 def _run_prune(arguments: Any) -> int:
     require_window(arguments.context_length)
     settings = settings_from(arguments.set)
+    judge = chosen_judge(arguments)
     document = read(arguments.file)
     results = [
-        prune(part, arguments.judge, arguments.store, settings, arguments.task, arguments.context_length)
+        prune(part, judge, arguments.store, settings, arguments.task, arguments.context_length)
         for part in progress(document.parts, "pruning")
     ]
     out(document.dump([result.messages for result in results]))
@@ -65,6 +68,7 @@ def _run_prune(arguments: Any) -> int:
         _summarise(result.receipt, arguments.stats)
         failed = failed or result.receipt.outcome == "judge_failed" or result.receipt.partial
         broken = broken or result.receipt.outcome == "error"
+    say_missing(judge)
     if broken:
         return NOTHING
     return JUDGE_FAILED if failed and arguments.strict else OK

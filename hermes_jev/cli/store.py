@@ -19,7 +19,9 @@ from .common import NOTHING, OK, Commands, add_command, complain, out, progress_
 
 def add(commands: Commands) -> None:
     """Describe the command and what it can do."""
-    parent = commands.add_parser("store", help="Look after the store of originals.", description=__doc__)
+    parent = commands.add_parser(
+        "store", help="Look after the store of originals.", description=__doc__, epilog="example: jev store verify"
+    )
     actions = parent.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, summary, example, run in (
         ("stats", "Count what is stored.", "jev store stats", _run_stats),
@@ -41,7 +43,7 @@ def add(commands: Commands) -> None:
             action.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting")
 
 
-def _each_store(arguments: Any, do: Callable[[Store], int]) -> int:
+def each_store(arguments: Any, do: Callable[[Store], int]) -> int:
     """Run for the named store, or for all of a person's; the worst exit code. A store that fails stops no other."""
     named = stores_to_read(arguments.store, settings_from())
     stores = [store for store in named if store.path.exists() or store.aside()]
@@ -69,7 +71,7 @@ def _run_stats(arguments: Any) -> int:
             out(_described(store, found, allowed.max_age_s / DAY_S, allowed.max_bytes))
         return OK
 
-    return _each_store(arguments, show)
+    return each_store(arguments, show)
 
 
 def _described(store: Store, found: Stats, days: float, most: int) -> str:
@@ -104,7 +106,7 @@ def _verify(arguments: Any) -> int:
             out(f"{store.folder}: sound, {store.stats().originals:,} originals\n")
         return NOTHING if problems else OK
 
-    return _each_store(arguments, verify)
+    return each_store(arguments, verify)
 
 
 def _run_gc(arguments: Any) -> int:
@@ -124,7 +126,7 @@ def _run_gc(arguments: Any) -> int:
             say(f"{store.folder}: over {_size(settings.store_max_bytes)}, but what is left is in use or needed")
         return OK
 
-    return _each_store(arguments, collect)
+    return each_store(arguments, collect)
 
 
 def _run_export(arguments: Any) -> int:
@@ -138,7 +140,7 @@ def _run_export(arguments: Any) -> int:
                 out(_line(one))
         return NOTHING if damaged else OK
 
-    return _each_store(arguments, export)
+    return each_store(arguments, export)
 
 
 def _line(one: Stored) -> str:
@@ -168,7 +170,7 @@ def _run_purge(arguments: Any) -> int:
             say(f"{session} continued {_names(relatives)}, which keep what they have")
         return OK
 
-    code = _each_store(arguments, purge)
+    code = each_store(arguments, purge)
     return code if known or code else complain(f"nothing is stored for session {session}", NOTHING)
 
 
@@ -183,4 +185,4 @@ def _run_rebuild(arguments: Any) -> int:
         say(f"{store.folder}: {count} outputs can be searched")
         return OK
 
-    return _each_store(arguments, rebuild)
+    return each_store(arguments, rebuild)

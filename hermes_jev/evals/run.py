@@ -75,7 +75,7 @@ def evaluate(paths: Sequence[str], plan: Plan, progress: Progress | None = None)
     """Evaluate every session of the paths. Raises InputError for what cannot be read. One session (with `jobs`, a few)
     is held at a time."""
     skipped: list[str] = []
-    generic = _generic(paths, plan)
+    generic = generic_of(paths, plan.generic)
     work = partial(_work, plan=plan, generic=generic)
     done: list[Done] = []
     chosen = (session for session in sessions(paths, skipped) if plan.half in (None, half_of(session)))
@@ -104,9 +104,11 @@ def count_sessions(paths: Sequence[str], half: Half | None = None) -> int:
     return sum(1 for session in sessions(paths, []) if half in (None, half_of(session)))
 
 
-def _generic(paths: Sequence[str], plan: Plan) -> Generic:
-    if plan.generic:
-        return generics.load(Path(plan.generic))
+def generic_of(paths: Sequence[str], named: str | None) -> Generic:
+    """The list of generic strings that is named, or stands beside the transcripts, or is learned from them. Raises
+    InputError."""
+    if named:
+        return generics.load(Path(named))
     for path in map(Path, paths):
         beside = (path if path.is_dir() else path.parent) / generics.FILE_NAME
         if beside.is_file():

@@ -22,12 +22,13 @@ class Value(NamedTuple):
 def value_of(answer: Answer, levels: Sequence[str]) -> Value | None:
     """The expected rank of a score answer over `levels`, from low to high; of an answer that only names a level or
     only gives a score, that one. None when it cannot be reduced."""
+    confidence: float | None = None
     if answer.probabilities:
         rank, confidence = expected_score(answer), round(score_confidence(answer), 6)
     elif answer.score is not None:
-        rank, confidence = answer.score, None
+        rank, confidence = answer.score, answer.confidence
     elif answer.level in levels:
-        rank, confidence = float(levels.index(answer.level)), None
+        rank = float(levels.index(answer.level))
     else:
         return None
     value = round(rank / (len(levels) - 1), 6)

@@ -54,7 +54,7 @@ class Subject:
     """One tool call as an embedded judge sees it: whole, local, never sent.
 
     `age` counts the calls after this one, `size` the characters of the result. `outcome` is "ok", "failed" or
-    "unknown".
+    "unknown". `content` is the hash that receipts name the call by.
     """
 
     ordinal: int
@@ -64,17 +64,19 @@ class Subject:
     size: int
     age: int
     outcome: str
+    content: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
     """One message as an embedded judge sees it: whole, local, never sent. `question` is the id of the question about
-    it, `age` counts the messages after it."""
+    it, `age` counts the messages after it, `content` is the hash that receipts name it by."""
 
     question: str
     role: str
     text: str
     age: int
+    content: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +101,14 @@ class Answer:
 
     `probabilities` per option, finite and in [0, 1], in the order of the criteria; a noul has the one key "true".
     Where a service gives none, they are empty and one of these says the rest: `level`, the option or level it named,
-    or `score`, a number between 0 and the highest level's place.
+    or `score`, a number between 0 and the highest level's place. `confidence` is what is on record of an earlier
+    answer, which is known by its score alone; no service gives it.
     """
 
     probabilities: Mapping[str, float] = field(default_factory=dict)
     level: str | None = None
     score: float | None = None
+    confidence: float | None = None
 
     @property
     def yes(self) -> float:

@@ -84,18 +84,3 @@ def _verdict(row: tuple[object, ...]) -> StoredVerdict:
         case (float() | None as call, float() | None as output, stage, int() as calls_seen, judge):
             return StoredVerdict(call, output, from_sql(stage), calls_seen, from_sql(judge))
     raise StoreError("a stored verdict is damaged")
-
-
-NOTE = "note:"
-"""Keys of notes begin with this, beside those of the migrations."""
-
-
-def note(connection: sqlite3.Connection, key: str) -> str | None:
-    """What was noted under this key last, or None."""
-    row = connection.execute("SELECT value FROM meta WHERE key = ?", (to_sql(f"{NOTE}{key}"),)).fetchone()
-    return None if row is None else str(from_sql(row[0]))
-
-
-def save_note(connection: sqlite3.Connection, key: str, text: str) -> None:
-    """Note a short text under a key, in place of the one before."""
-    connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (to_sql(f"{NOTE}{key}"), to_sql(text)))

@@ -93,7 +93,12 @@ def m004_outcomes(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE INDEX outcomes_by_pointer ON outcomes (pointer)")
 
 
-MIGRATIONS: tuple[Step, ...] = (m001_truth, m002_retention, m003_services, m004_outcomes)
+def m005_keeps(connection: sqlite3.Connection) -> None:
+    """Originals that a person wants whole: pointers that no pass cuts."""
+    connection.execute("CREATE TABLE keeps (pointer TEXT PRIMARY KEY, created REAL NOT NULL) WITHOUT ROWID")
+
+
+MIGRATIONS: tuple[Step, ...] = (m001_truth, m002_retention, m003_services, m004_outcomes, m005_keeps)
 
 
 def applied(connection: sqlite3.Connection) -> frozenset[str]:

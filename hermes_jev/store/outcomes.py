@@ -100,15 +100,21 @@ def scores(store: Store, pointers: Collection[str], judge: str) -> list[tuple[fl
 
 
 def outcomes(store: Store, judge: str | None = None) -> list[OutcomeRow]:
-    """What came of all cuts that are on record, oldest first: of one judge, or of all when `judge` is None."""
+    """What came of all cuts that are on record, oldest first: of one judge, or of all when `judge` is None. Raises
+    StoreError."""
+    return [row for _, row in outcomes_by_pointer(store, judge)]
+
+
+def outcomes_by_pointer(store: Store, judge: str | None = None) -> list[tuple[str, OutcomeRow]]:
+    """As `outcomes`, each with the pointer of what was cut."""
     where, values = ("", ()) if judge is None else ("WHERE judge = ?", (to_sql(judge),))
     with Database(store.path, patience_s=store.patience_s).reading() as connection:
         if connection is None:
             return []
         rows = connection.execute(
-            f"SELECT tool, judge, score, reason, regret FROM outcomes {where} ORDER BY rowid", values
+            f"SELECT pointer, tool, judge, score, reason, regret FROM outcomes {where} ORDER BY rowid", values
         )
         return [
-            OutcomeRow(from_sql(tool), from_sql(name), score, from_sql(reason), regret)
-            for tool, name, score, reason, regret in rows
+            (pointer, OutcomeRow(from_sql(tool), from_sql(name), score, from_sql(reason), regret))
+            for pointer, tool, name, score, reason, regret in rows
         ]

@@ -90,7 +90,7 @@ def drop(connection: sqlite3.Connection, one: Candidate, live: Collection[str]) 
 def remove_original(connection: sqlite3.Connection, pointer: str) -> None:
     """Remove one original with all that belongs to it; a content that another one has stays."""
     row = connection.execute("SELECT arguments_sha, result_sha FROM originals WHERE pointer = ?", (pointer,)).fetchone()
-    for table in ("originals", "grants", "cuts"):
+    for table in ("originals", "grants", "cuts", "keeps"):
         connection.execute(f"DELETE FROM {table} WHERE pointer = ?", (pointer,))
     for sha in row or ():
         connection.execute(

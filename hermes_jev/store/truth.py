@@ -316,20 +316,6 @@ class Store:
         with self._database().writing() as connection:
             ledger.save_verdicts(connection, verdicts, created)
 
-    # Notes
-
-    def note(self, key: str) -> str | None:
-        """What was noted under this key last, or None."""
-        with self._database().reading() as connection:
-            if connection is None:
-                return None
-            return ledger.note(connection, key)
-
-    def save_note(self, key: str, text: str) -> None:
-        """Note a short text under a key, in place of the one before."""
-        with self._database().writing() as connection:
-            ledger.save_note(connection, key, text)
-
     # Receipts
 
     def add_receipt(self, session: str | None, body: str) -> int:
