@@ -13,6 +13,7 @@ import pytest
 from search_texts import keep
 
 from hermes_jev.errors import StoreError
+from hermes_jev.search import search
 from hermes_jev.store import Store
 from hermes_jev.store.index import INDEX_NAME, SET_ASIDE, Index
 
@@ -206,3 +207,16 @@ def test_a_discarded_index_comes_again(store: Store) -> None:
     assert not list(store.folder.glob(f"{INDEX_NAME}*"))
     Index(store).discard()
     assert found(store, "alpha") == [pointer]
+
+
+def test_the_index_of_a_later_version_stays(store: Store) -> None:
+    pointer = keep(store, "alpha")
+    found(store, "alpha")
+    with closing(sqlite3.connect(store.folder / INDEX_NAME)) as connection, connection:
+        connection.execute("INSERT INTO meta VALUES ('migration:s999_later', '')")
+    newer = keep(store, "alpha beta")
+
+    with pytest.raises(StoreError, match="later version"):
+        found(store, "alpha")
+    assert {hit.pointer for hit in search(store, "alpha", ["s"], 3).hits} == {pointer, newer}
+    assert not (store.folder / SET_ASIDE).exists()

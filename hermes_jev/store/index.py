@@ -251,7 +251,9 @@ def _is_damage(error: StoreError) -> bool:
     if isinstance(cause, sqlite3.Error):
         code = int(vars(cause).get("sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) & 0xFF
         return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or "no such table" in str(cause)
-    return cause is None or isinstance(cause, UnicodeDecodeError | zlib.error | ValueError)
+    # A file of a later version is no bad one: this version then searches with an index of its own.
+    foreign = cause is None and "later version" not in str(error)
+    return foreign or isinstance(cause, UnicodeDecodeError | zlib.error | ValueError)
 
 
 # Rows
