@@ -185,7 +185,7 @@ def _ask(transcript: Transcript, standing: Mapping[str, Exchange], bench: Bench,
     cache.save(rows, [rest[exchange.ordinal] for exchange in put_off], calls, problems)
     if not judge.local:
         learn(bench.store, judge, fitted, answers)
-    partial = bool(new) and len(new) < len(asked) - len(fitted.unsent)
+    partial = bool(new or verdicts) and len(new) < len(asked) - len(fitted.unsent)
     return Judged({**verdicts, **new}, answers, not new, partial, tuple(problems), tuple(put_off))
 
 

@@ -48,7 +48,7 @@ def test_nothing_found(store: Store, capfd: Any) -> None:
     assert jev(capfd, "search", "zzz", "--store", str(store.folder)) == (1, "", "nothing that was cut holds this\n")
     code, out, _ = jev(capfd, "search", "zzz", "--json", "--store", str(store.folder))
     assert (code, json.loads(out)) == (1, {"results": [], "count": 0})
-    assert jev(capfd, "search", "x", "--store", str(store.folder / "none"))[0] == 0
+    assert jev(capfd, "search", "x", "--store", str(store.folder / "none"))[0] == 1
 
 
 def test_as_many_as_asked_for(store: Store, capfd: Any) -> None:
