@@ -5,6 +5,7 @@ What stands in a conversation that Hermes keeps never leaves: its rows are read,
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import sqlite3
@@ -13,9 +14,11 @@ from collections.abc import Collection, Iterable
 from contextlib import closing
 from pathlib import Path
 
+from .drops import RECORD_TOOL
 from .errors import StoreError
 from .settings import Settings
 from .store import Limits, Store, Swept
+from .store.keeps import kept_whole
 
 DAY_S = 86_400.0
 BOUND_S = 0.3
@@ -49,7 +52,8 @@ def tend(
         found = standing(asked, None if limit_s is None else LOOK_S)
         if found is None:
             store.say("Hermes' conversations could not be read (in time): nothing old was removed; see jev store gc")
-        return found
+            return None
+        return found | kept_whole(store) | _of_turns(store, found)
 
     try:
         return store.sweep(limits(settings), in_use, [name for name in sessions if name], limit_s)
@@ -86,14 +90,30 @@ def standing(homes: Iterable[Path], limit_s: float | None = None) -> frozenset[s
     return frozenset(found)
 
 
+def _of_turns(store: Store, found: Collection[str]) -> frozenset[str]:
+    """The pointers of turns that left whole and are named in a conversation: a line names a few of them, the record
+    behind it all."""
+    records = [one.pointer for one in store.listed(None) if one.tool == RECORD_TOOL]
+    more: set[str] = set()
+    for pointer, original in zip(records, store.originals(records, None), strict=True):
+        if isinstance(original, StoreError):
+            continue
+        named = set(_POINTER.findall(json.dumps(original.result)))
+        if not named.isdisjoint(found):
+            more |= {pointer, *named}
+    return frozenset(more)
+
+
 def _pointers(database: Path, deadline: float) -> set[str]:
     address = f"{database.absolute().as_uri()}?mode=ro"
     with closing(sqlite3.connect(address, uri=True, timeout=1, isolation_level=None)) as connection:
         connection.text_factory = bytes
         connection.set_progress_handler(lambda: time.monotonic() >= deadline, _STEPS)
         # instr() looks behind the NUL with which the host marks content that is not text; LIKE would stop there.
+        # A shortened input stands in the call itself.
         rows = connection.execute(
-            "SELECT content FROM messages WHERE active = 1 AND instr(content, 'hermes_jev: ') > 0"
+            "SELECT content, tool_calls FROM messages WHERE active = 1"
+            " AND (instr(content, 'hermes_jev: ') > 0 OR instr(tool_calls, 'hermes_jev: ') > 0)"
         )
-        texts = (content.decode("utf-8", "replace") for (content,) in rows if isinstance(content, bytes))
+        texts = (cell.decode("utf-8", "replace") for row in rows for cell in row if isinstance(cell, bytes))
         return {pointer for text in texts for pointer in _POINTER.findall(text)}

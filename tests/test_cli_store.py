@@ -77,7 +77,7 @@ def test_gc_spares_what_stands_in_a_conversation(store: Store, home: Path, capsy
     given = old(store).keep("s", [item("a", number) for number in range(3)])
     (stands, goes, later) = [one.id for one in given if isinstance(one, Kept)]
     with closing(sqlite3.connect(home / "state.db")) as connection, connection:
-        connection.execute("CREATE TABLE messages (id INTEGER PRIMARY KEY, content, active)")
+        connection.execute("CREATE TABLE messages (id INTEGER PRIMARY KEY, content, active, tool_calls)")
         rows = [(f'x\n[hermes_jev: … expand(id="{stands}").', 1), (f'[hermes_jev: expand(id="{goes}")', 0)]
         rows.append((f'\0json:["[hermes_jev: expand(id=\\"{later}\\")"]', 1))
         connection.executemany("INSERT INTO messages (content, active) VALUES (?, ?)", rows)

@@ -149,6 +149,7 @@ def purge(connection: sqlite3.Connection, session: str) -> Purged:
     for pointer in alone:
         remove_original(connection, pointer)
     receipts = connection.execute("DELETE FROM receipts WHERE session = ?", (name,)).rowcount
+    connection.execute("DELETE FROM outcomes WHERE session = ?", (name,))
     connection.execute(
         "INSERT OR IGNORE INTO lineage (child, parent, reason, created)"
         " SELECT down.child, up.parent, down.reason, down.created FROM lineage down, lineage up"
