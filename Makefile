@@ -8,8 +8,12 @@ HOSTS := .venv-host-0.19 .venv-host-0.22
 demo: .venv/.installed
 	$(BIN)/jev demo
 
+# The tests that run the hosts mostly wait for them, so they go beside the others.
 test: .venv/.installed-test hosts lint types
-	$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -m host > .venv/host-tests.log 2>&1 & hosts=$$!; \
+	$(BIN)/python -m pytest -m "not host"; here=$$?; \
+	wait $$hosts; there=$$?; cat .venv/host-tests.log; \
+	exit $$((here + there))
 
 lint: .venv/.installed-test
 	$(BIN)/ruff check .

@@ -20,6 +20,7 @@ from hermes_jev.cli.main import compact_main, main
 from hermes_jev.doctor import Examined, examine
 from hermes_jev.doctor.judging import masked
 from hermes_jev.doctor.locate import home_of
+from hermes_jev.judge import Lexical
 from hermes_jev.judge.circuit import Standing, after
 from hermes_jev.store import Services, Spent, Store
 
@@ -224,7 +225,7 @@ def test_a_probe_of_the_embedded_judge_sends_nothing(tmp_path: Path) -> None:
     found = look(tmp_path, ask=True)
 
     assert found.healthy
-    assert said(found, "answered").startswith("lexical (lexical-1) answered 0.")
+    assert said(found, "answered").startswith(f"lexical ({Lexical.version}) answered 0.")
     assert found.exchanges == ()
 
 

@@ -211,11 +211,14 @@ async def test_in_a_gateway_the_session_has_to_be_named(tmp_path: Path) -> None:
 def test_what_the_host_refuses_costs_nothing_else(tmp_path: Path) -> None:
     host = Host()
     problems = extend(host, around(tmp_path))
-    assert [problem.split(" was not")[0] for problem in problems] == ["the command hermes jev"]
+    assert [problem.split(" was not")[0] for problem in problems] == [
+        "the command hermes jev",
+        "what session_search finds more",
+    ]
     assert set(host.tools) == {"jev_compact_select"}
     assert set(host.commands) == {"jev"}
     assert host.skills["jev-compaction"].is_file()
-    assert len(extend(None, around(tmp_path))) == 4
+    assert len(extend(None, around(tmp_path))) == 5
 
 
 def test_the_tool_reads_the_session_at_hand(tmp_path: Path) -> None:

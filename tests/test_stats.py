@@ -13,6 +13,7 @@ from hermes_jev.prune import prune
 from hermes_jev.settings import Settings
 from hermes_jev.stats import band_name, regrets
 from hermes_jev.store import Store
+from hermes_jev.store.notes import save_note
 from hermes_jev.store.outcomes import outcomes_by_pointer, regretted
 
 ALL = Settings(pin_last_calls=0)
@@ -58,7 +59,7 @@ def test_without_receipts_no_characters_are_made_up(tmp_path: Path) -> None:
 
 
 def test_nothing_cut_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Store(tmp_path).save_note("a", "b")
+    save_note(Store(tmp_path), "a", "b")
     assert main(["stats", "--store", str(tmp_path)]) == 1
     assert "no cuts on record" in capsys.readouterr().err
 
