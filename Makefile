@@ -8,12 +8,14 @@ HOSTS := .venv-host-0.19 .venv-host-0.22
 demo: .venv/.installed
 	$(BIN)/jev demo
 
-# The tests that run the hosts mostly wait for them, so they go beside the others.
+# The tests that run the hosts mostly wait for them, so they go beside the others, in two parts.
+LIVE := tests/test_host_*.py
 test: .venv/.installed-test hosts lint types
-	@$(BIN)/python -m pytest -m host > .venv/host-tests.log 2>&1 & hosts=$$!; \
-	$(BIN)/python -m pytest -m "not host"; here=$$?; \
-	wait $$hosts; there=$$?; cat .venv/host-tests.log; \
-	exit $$((here + there))
+	@$(BIN)/python -m pytest -m host $(LIVE) > .venv/live.log 2>&1 & live=$$!; \
+	$(BIN)/python -m pytest -m host $(LIVE:%=--ignore-glob='%') > .venv/host.log 2>&1 & host=$$!; \
+	$(BIN)/python -m pytest -m "not host"; failed=$$?; \
+	wait $$host || failed=1; wait $$live || failed=1; \
+	cat .venv/host.log .venv/live.log; exit $$failed
 
 lint: .venv/.installed-test
 	$(BIN)/ruff check .

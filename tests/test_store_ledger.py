@@ -178,6 +178,7 @@ RELEASED = {
     "m002_retention": "c0fabb686472416033b30c4cafd0ab89530616b08326ef83228de0f8db23113c",
     "m003_services": "0875d3efe2cc82010251e4ece145eaa603c649c8fe56ddaefc86258dbb440ba1",
     "m004_outcomes": "41ee051f8d47368494dc6c61f093d4610a0879ebb0ce8a375bbd32759a4ca7bc",
+    "m005_keeps": "a646b3cde8a78b9d00abb6e854f54be20d290fb56a370d5f2d852567e304fce3",
 }
 """Hash of the schema after each step."""
 

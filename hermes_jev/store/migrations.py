@@ -109,8 +109,11 @@ def applied(connection: sqlite3.Connection) -> frozenset[str]:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION_ID:
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        # Read again: between the two another process may have made the file, all at once.
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
         if not tables and application == 0:
             return frozenset()
+    if application != APPLICATION_ID:
         raise StoreError("the file under the store's name is not a store of hermes_jev; move it away")
     # As a range and not by LIKE, which would look through all keys.
     query = "SELECT substr(key, ?) FROM meta WHERE key >= ? AND key < ?"
