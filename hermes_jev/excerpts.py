@@ -95,11 +95,14 @@ class Material:
     def _take(self, left: int) -> tuple[list[tuple[int, int]], int]:
         taken: list[tuple[int, int]] = []
         seen: set[str] = set()
+        told: set[int] = set()
         for choice in self._choices:
             at = -choice.at
             text = self._pieces[choice.hit][at].text
-            if choice.cost <= left and text not in seen:
+            # What another hit shows already is not shown again, unless a hit would show nothing.
+            if choice.cost <= left and (text not in seen or choice.hit not in told):
                 seen.add(text)
+                told.add(choice.hit)
                 taken.append((choice.hit, at))
                 left -= choice.cost
         return taken, left

@@ -15,7 +15,8 @@ LONGEST = 200
 
 _SHORTEST = 40
 _LINE = re.compile(r"[^\n]+")
-_ESCAPED_END = re.compile(r"\\+r?\\*n")
+# From the start of a run of backslashes only, or a long run would be tried from each of its places.
+_ESCAPED_END = re.compile(r"(?<!\\)\\+(?:r\\*)?n")
 _SEPARATOR = re.compile(r"[,;.|>\]})]\s|,|[;}\]>]|\s")
 
 

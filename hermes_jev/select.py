@@ -23,7 +23,7 @@ from .judge.answers import choice_confidence, likeliest
 from .settings import Settings
 from .stores import open_store
 from .turn_asking import Asked, Plan, Progress, ask_turns
-from .turn_questions import SELECT_CONTEXT, fate_question
+from .turn_questions import FATES, SELECT_CONTEXT, fate_question
 from .turns import SYSTEM, Turn, turns_of
 
 Status = Literal["ok", "partial", "fail_open"]
@@ -140,6 +140,8 @@ def _ask(
 
 def _fate(answer: Answer) -> Fate | None:
     """The likeliest fate; None when the answer names none. A drop that is not known to be sure is a summarize."""
+    if answer.probabilities and (set(answer.probabilities) != set(FATES) or not any(answer.probabilities.values())):
+        return None
     best = likeliest(answer)
     if best == "drop":
         sure = bool(answer.probabilities) and choice_confidence(answer) >= DROP_CONFIDENCE

@@ -21,6 +21,7 @@ _TOOL_CHARS = 100
 _NUMBER_DIGITS = 15
 _CONTAINS_CHARS = 500
 _LINE_CHARS = 500
+_ECHO_CHARS = 200
 _AGAIN_CHARS = (2_000, 400, 100)
 _LINES = re.compile(r"\s*(\d{1,15})\s*(?:(-)\s*(\d{1,15})?\s*)?")
 
@@ -155,15 +156,21 @@ def _matches(
 ) -> str:
     """Lines that hold the literal, each after its number and a colon, as many as fit; a long one around the match."""
     found = list(_holding(text, starts, within, literal))
-    frame |= {"offset": within[0], "contains": literal, "matches": len(found)}
+    said = literal if len(encode({"": literal})) <= _ECHO_CHARS else f"{literal[: _ECHO_CHARS // 8]}…"
+    frame |= {"offset": within[0], "contains": said, "matches": len(found)}
     shown: list[str] = []
     best = encode({**frame, "next_offset": None, "text": ""})
     for at, (number, start, end) in enumerate(found):
-        shown.append(f"{number}:{_around(text[start:end], literal)}")
         following = found[at + 1][1] if at + 1 < len(found) else None
-        reply = encode({**frame, "next_offset": following, "text": "\n".join(shown)})
-        if len(reply) > limit and at > 0:
+        # Encoded a character may take six; the first match is shown with less around it rather than not at all.
+        for width in (_LINE_CHARS, _LINE_CHARS // 6, _LINE_CHARS // 40, 1) if at == 0 else (_LINE_CHARS,):
+            line = f"{number}:{_around(text[start:end], literal, width)}"
+            reply = encode({**frame, "next_offset": following, "text": "\n".join([*shown, line])})
+            if len(reply) <= limit:
+                break
+        else:
             break
+        shown.append(line)
         best = reply
     return best
 
@@ -176,12 +183,12 @@ def _holding(text: str, starts: list[int], within: tuple[int, int], literal: str
             yield number, start, end
 
 
-def _around(line: str, literal: str) -> str:
-    if len(line) <= _LINE_CHARS:
+def _around(line: str, literal: str, width: int) -> str:
+    if len(line) <= width:
         return line
     middle = line.index(literal)
-    start = max(0, min(middle - _LINE_CHARS // 4, len(line) - _LINE_CHARS))
-    end = start + _LINE_CHARS
+    start = max(0, min(middle - width // 4, len(line) - width))
+    end = start + width
     return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"
 
 

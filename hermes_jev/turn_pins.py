@@ -13,13 +13,13 @@ from .errors import ConfigError
 BUILT_IN: dict[str, str] = {
     # A token with a separator and an extension: `src/ingest/parser.py`, `C:\app\main.ts`.
     "file path": (
-        r"(?<![\w/\\.:-])(?:[A-Za-z]:\\|\.{0,2}/)?(?:[\w.@-]+[/\\])+[\w@-][\w.@-]*"
+        r"(?<![\w/\\.:@-])(?:[A-Za-z]:\\|\.{0,2}/)?(?:[\w.@-]+[/\\])+[\w@-][\w.@-]*"
         r"\.[A-Za-z][A-Za-z0-9]{0,7}(?![\w/\\])"
     ),
     "stack trace": (
-        r"(?m:^\s*Traceback \(most recent call last\):)"
+        r"(?m:^[ \t]*Traceback \(most recent call last\):)"
         r"|\bFile \"[^\"\n]{1,300}\", line \d+"
-        r"|(?m:^\s*at [^\n]{1,300}?\(?[^\s():]+:\d+:\d+\)?\s*$)"
+        r"|(?m:^[ \t]*at [^\n]{1,300}?\(?[^\s():]{1,300}:\d{1,9}:\d{1,9}\)?[ \t]{0,9}\r?$)"
     ),
     "error code": (
         r"\bHTTP(?:/\d(?:\.\d)?)? [45]\d\d\b"

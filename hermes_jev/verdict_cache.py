@@ -97,9 +97,10 @@ class VerdictCache:
 
 
 def _holds(row: StoredVerdict, calls: int) -> bool:
-    """Whether a stored row still stands when this many calls are completed."""
+    """Whether a stored row still stands when this many calls are completed. Fewer than there were is no progress:
+    turns left the window, or the person went back."""
     moved_on = calls - row.calls_seen
-    return moved_on == 0 if row.stage == PUT_OFF else 0 <= moved_on < ASK_AGAIN_CALLS
+    return moved_on <= 0 if row.stage == PUT_OFF else moved_on < ASK_AGAIN_CALLS
 
 
 def _hash(text: str) -> str:

@@ -106,7 +106,7 @@ class HostHome:
         done = subprocess.run(
             [str(self.python.with_name("hermes")), *arguments],
             cwd=self.work,
-            env={**self._environment(), **(env or {})},
+            env={**self.environment(), **(env or {})},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",

@@ -296,3 +296,13 @@ def test_two_pages_cut_to_the_same_text_stay_apart(store: Store) -> None:
     assert len(set(cut)) == len(cut) == 2
     assert [first_pointer(one) == pointer for one in cut] == [True, False]
     assert restore(pruned, store) == [*messages, user("on")]
+
+
+@pytest.mark.parametrize("literal", ["\ud800", "\ud800" * 500, "é", "x" * 500, "flange"])
+@pytest.mark.parametrize("room", [Room(6_000, 0), Room(20_000, 0), Room(100_000, 99_000)])
+def test_what_holds_a_literal_keeps_to_the_room(store: Store, literal: str, room: Room) -> None:
+    """Encoded, a character may take six; and the literal itself is told back."""
+    for content in ("\ud800" * 3_000, "é" * 4_000, PLAIN):
+        reply = expand({"id": keep(store, content), "contains": literal}, store, lambda: ["s"], room)
+        assert len(reply) <= room.chars
+        assert "error" in json.loads(reply) or "matches" in json.loads(reply)

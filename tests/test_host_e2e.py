@@ -384,7 +384,8 @@ def test_with_nothing_to_prune_the_session_is_left_alone(python: Path, tmp_path:
 
 
 def test_overflow_ends_with_the_answer(python: Path, tmp_path: Path) -> None:
-    """One refusal, then two in a row: three passes, the most a host allows in a turn."""
+    """One refusal, then two in a row: three passes, the most a host allows in a turn; 0.22 gives one back when the
+    prompt came under the trigger."""
     refused = {"error": "overflow"}
     steps: list[Mapping[str, Any]] = [*(terminal(n, 12_000) for n in range(1, 10)), {"error": "too_large"}]
     steps += [*(terminal(n, 12_000) for n in range(10, 16)), refused, refused, {"text": FINAL}]
@@ -393,4 +394,4 @@ def test_overflow_ends_with_the_answer(python: Path, tmp_path: Path) -> None:
     assert_ended_well(played, errors=3)
     assert_words_kept(played)
     assert_cut(played)
-    assert played.run.log.count("context compression started") == 3
+    assert played.run.log.count("context compression started") in (3, 4)

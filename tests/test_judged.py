@@ -402,7 +402,7 @@ def test_problems_hold_no_words_of_the_transcript(store: Store) -> None:
         (10, 10, "whole", True),
         (10, 29, "whole", True),
         (10, 30, "whole", False),
-        (60, 10, "whole", False),
+        (60, 10, "whole", True),
         (10, 10, PUT_OFF, True),
         (10, 11, PUT_OFF, False),
     ],

@@ -231,3 +231,12 @@ def test_a_long_hit_says_which_lines_to_read() -> None:
     assert "the flange is bent" in lines
     assert len("\n".join(lines)) <= 5_000
     assert material.page(1, 5_000) is None
+
+
+def test_every_hit_shows_a_line_that_matches(store: Store) -> None:
+    """Also where another hit shows the same line."""
+    for number in range(4):
+        keep(store, f"run {number}\n" + "an error: connection refused\n" * 3 + f"{number} done\n" * 300)
+    excerpts = search(store, "connection refused", ["s"], 10).material().excerpts(3_000)
+    assert len(excerpts) == 4
+    assert all("connection refused" in excerpt.text for excerpt in excerpts)

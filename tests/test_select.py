@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from turn_judges import Tabled, Whole, fate
 
 import hermes_jev
+from hermes_jev.compact import compact
 from hermes_jev.digest import digest
 from hermes_jev.errors import ConfigError, InputError
 from hermes_jev.judge import Answer, Silent
@@ -163,6 +164,25 @@ def test_an_answer_that_names_no_fate_is_no_answer() -> None:
 def test_a_fate_without_probabilities_is_no_drop(level: str, expected: str) -> None:
     chosen = select(talk(3), Whole(Answer(level=level)), keep_last=0, settings={})
     assert (set(chosen.fates.values()), chosen.status) == ({expected}, "ok")
+
+
+@pytest.mark.parametrize(
+    "probabilities",
+    [
+        {"keep": None},
+        {"keep": "a"},
+        {"keep": True},
+        {"keep": 1.0},
+        {"keep": 2.0},
+        {"zz": 1.0},
+        fate("keep", 0.0) | {"summarize": 0.0, "drop": 0.0},
+    ],
+)
+def test_a_bad_answer_is_no_answer(probabilities: Any) -> None:
+    chosen = select(talk(9), Whole(Answer(probabilities)), settings={})
+    assert (chosen.status, set(chosen.unjudged)) == ("fail_open", {0, 1, 2})
+    done = compact(talk(9), Whole(Answer(probabilities)), 20, settings={})
+    assert (done.stats["degraded"], done.stats["scored"]) == (True, 0)
 
 
 def test_without_open_turns_nobody_is_asked() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hermes_jev.pieces import pieces
 from hermes_jev.turn_pins import Pins
 
 PINS = Pins()
@@ -61,3 +62,11 @@ def test_case_counts_without_the_flag() -> None:
     assert Pins(["ENOENT"], "").of("enoent") == ""
     assert Pins(["ENOENT"], "").of("ENOENT") == "ENOENT"
     assert Pins(["ENOENT"], "i").of("enoent") == "ENOENT"
+
+
+@pytest.mark.parametrize("unit", ["\n", "\n ", "@", "a/", "a.", " at ", "x:1:", "\\"])
+def test_long_runs_are_read_once(unit: str) -> None:
+    """A pattern that tried each place of a run anew would need hours for this."""
+    text = unit * (1_000_000 // len(unit))
+    assert PINS.of(text) == ""
+    assert sum(end - start for start, end in pieces(text)) <= len(text)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from hermes_jev.judge.protocol import Answer, Answers, Question, Request
+from hermes_jev.turn_questions import LEVELS
 
 
 class Tabled:
@@ -74,10 +75,10 @@ def fate(name: str, sure: float = 1.0) -> dict[str, float]:
     return {other: sure if other == name else rest for other in ("keep", "summarize", "drop")}
 
 
-def level(place: int, count: int = 5) -> dict[str, float]:
+def level(place: int) -> dict[str, float]:
     """A score that is sure of one level."""
-    return {str(at): 1.0 if at == place else 0.0 for at in range(count)}
+    return {name: 1.0 if at == place else 0.0 for at, name in enumerate(LEVELS)}
 
 
-FLAT = {str(at): 0.2 for at in range(5)}
+FLAT = dict.fromkeys(LEVELS, 0.2)
 """A score that says nothing."""

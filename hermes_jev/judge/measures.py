@@ -24,6 +24,8 @@ def value_of(answer: Answer, levels: Sequence[str]) -> Value | None:
     only gives a score, that one. None when it cannot be reduced."""
     confidence: float | None = None
     if answer.probabilities:
+        if list(answer.probabilities) != list(levels) or not any(answer.probabilities.values()):
+            return None
         rank, confidence = expected_score(answer), round(score_confidence(answer), 6)
     elif answer.score is not None:
         rank, confidence = answer.score, answer.confidence

@@ -36,7 +36,13 @@ def sound(answers: Answers, judge: str) -> Answers:
 
 
 def _is_answer(value: object) -> bool:
-    return isinstance(value, Answer) and isinstance(value.probabilities, Mapping)
+    if not isinstance(value, Answer) or not isinstance(value.probabilities, Mapping):
+        return False
+    return all(isinstance(name, str) and _is_share(one) for name, one in value.probabilities.items())
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
 def _name(value: object) -> str:
