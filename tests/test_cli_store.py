@@ -126,7 +126,7 @@ def test_purge(store: Store, capsys: Printed) -> None:
     store.link("s", "before", "compression")
     assert main(["store", "purge", "--session", "s"]) == 0
     printed = capsys.readouterr()
-    assert "removed 1 originals and 0 receipts of s; 1 stay" in printed.out
+    assert "removed 1 originals and 0 receipts of s; 1 that other sessions have too stay" in printed.out
     assert "s continued before" in printed.err
     assert main(["store", "purge", "--session", "s"]) == 1
     assert "nothing is stored for session s" in capsys.readouterr().err

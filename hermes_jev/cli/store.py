@@ -164,7 +164,7 @@ def _run_purge(arguments: Any) -> int:
         known.append(store.folder)
         out(
             f"{store.folder}: removed {len(purged.pointers):,} originals and {purged.receipts:,} receipts of"
-            f" {session}; {purged.shared:,} stay, others have them too\n"
+            f" {session}; {purged.shared:,} that other sessions have too stay\n"
         )
         if relatives:
             say(f"{session} continued {_names(relatives)}, which keep what they have")

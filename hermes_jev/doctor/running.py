@@ -55,7 +55,7 @@ def _tools(hermes: Hermes) -> Iterator[Finding]:
         text = f"platform_toolsets is empty for {', '.join(empty)}: the agent has no expand there; add {TOOLSET}"
         yield problem("hermes", "tools_hidden", text)
     else:
-        yield ok("hermes", "tools", f"the agent is offered expand, except where -t leaves out {TOOLSET}")
+        yield ok("hermes", "tools", f"no setting hides expand; a session with -t has it only with {TOOLSET}")
 
 
 def _windows(hermes: Hermes) -> Iterator[Finding]:
