@@ -31,6 +31,14 @@ ROOT = Path(__file__).resolve().parent.parent
 KEY = "a-key-of-my-own"
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c_is_heard() -> Iterator[None]:
+    """What a shell starts in the background ignores it, and hands that down."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @contextmanager
 def serving(**options: Any) -> Iterator[Server]:
     server = Server(**options)
