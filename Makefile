@@ -8,8 +8,8 @@ HOSTS := .venv-host-0.19 .venv-host-0.22
 demo: .venv/.installed
 	$(BIN)/jev demo
 
-# The tests that run the hosts mostly wait for them, so they go beside the others, in two parts.
-LIVE := tests/test_host_*.py
+# The tests that run the hosts mostly wait for them, so they go beside the others, in two parts of about the same length.
+LIVE := tests/test_host_[e-z]*.py
 test: .venv/.installed-test hosts lint types
 	@$(BIN)/python -m pytest -m host $(LIVE) > .venv/live.log 2>&1 & live=$$!; \
 	$(BIN)/python -m pytest -m host $(LIVE:%=--ignore-glob='%') > .venv/host.log 2>&1 & host=$$!; \
