@@ -27,8 +27,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fitting import mean, solve
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+
 
 from hermes_jev import facts_weights as shipped  # noqa: E402 - a script finds its own package first
 from hermes_jev.facts import FEATURES, rows  # noqa: E402
@@ -180,28 +183,7 @@ def fit(items: Sequence[Item]) -> tuple[float, ...]:
     return tuple(round(b, 3) for b in beta)
 
 
-def solve(matrix: list[list[float]], right: list[float]) -> list[float]:
-    """x with matrix · x = right, by Gaussian elimination."""
-    size = len(right)
-    table = [[*row, value] for row, value in zip(matrix, right, strict=True)]
-    for i in range(size):
-        pivot = max(range(i, size), key=lambda k: abs(table[k][i]))
-        table[i], table[pivot] = table[pivot], table[i]
-        for k in range(i + 1, size):
-            factor = table[k][i] / table[i][i]
-            table[k] = [a - factor * b for a, b in zip(table[k], table[i], strict=True)]
-    x = [0.0] * size
-    for i in reversed(range(size)):
-        x[i] = (table[i][size] - sum(table[i][j] * x[j] for j in range(i + 1, size))) / table[i][i]
-    return x
-
-
 # ----------------------------------------------------------------------------------------------------------- reporting
-
-
-def mean(values: Iterable[float]) -> float:
-    listed = list(values)
-    return sum(listed) / len(listed) if listed else math.nan
 
 
 def auc(pairs: Sequence[tuple[float, bool]]) -> float:

@@ -27,13 +27,16 @@ import importlib
 import math
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fitting import mean, solve
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+
 
 from hermes_jev.goal import GOAL_CHARS, actions_of, goal_of, shorten  # noqa: E402 - a script finds its own package first
 from hermes_jev.judge import lexical_weights as shipped  # noqa: E402
@@ -229,7 +232,7 @@ def fit(
                 curve = p * (1 - p) * x[i] / len(CUTS)
                 for j in filled:
                     hessian[i][j] += curve * x[j]
-        step = _solve(hessian, gradient)
+        step = solve(hessian, gradient)
         beta = [b + s for b, s in zip(beta, step, strict=True)]
         if max(map(abs, step)) < 1e-10:
             break
@@ -256,7 +259,7 @@ def calibrated(weights: Weights, items: Sequence[Item], labels: Sequence[bool], 
                 gradient[i] += weight * (label - p) * x
                 for j, y in enumerate((z, 1.0)):
                     hessian[i][j] += weight * p * (1 - p) * x * y
-        step = _solve(hessian, gradient)
+        step = solve(hessian, gradient)
         slope, level = slope + step[0], level + step[1]
         if max(map(abs, step)) < 1e-10:
             break
@@ -266,22 +269,6 @@ def calibrated(weights: Weights, items: Sequence[Item], labels: Sequence[bool], 
 
 def _sigmoid(z: float) -> float:
     return 1 / (1 + math.exp(-z)) if z >= 0 else math.exp(z) / (1 + math.exp(z))
-
-
-def _solve(matrix: list[list[float]], right: list[float]) -> list[float]:
-    """x with matrix · x = right, by Gaussian elimination."""
-    size = len(right)
-    table = [[*row, value] for row, value in zip(matrix, right, strict=True)]
-    for i in range(size):
-        pivot = max(range(i, size), key=lambda k: abs(table[k][i]))
-        table[i], table[pivot] = table[pivot], table[i]
-        for k in range(i + 1, size):
-            factor = table[k][i] / table[i][i]
-            table[k] = [a - factor * b for a, b in zip(table[k], table[i], strict=True)]
-    x = [0.0] * size
-    for i in reversed(range(size)):
-        x[i] = (table[i][size] - sum(table[i][j] * x[j] for j in range(i + 1, size))) / table[i][i]
-    return x
 
 
 def fit_even(kit: Kit) -> tuple[Weights, Weights]:
@@ -313,11 +300,6 @@ def auc(scores: Sequence[float], labels: Sequence[bool]) -> float | None:
     if not yes or not no:
         return None
     return sum((a > b) + 0.5 * (a == b) for a in yes for b in no) / (len(yes) * len(no))
-
-
-def mean(values: Iterable[float]) -> float:
-    listed = list(values)
-    return sum(listed) / len(listed) if listed else math.nan
 
 
 def report_ranking(kit: Kit, cases: Sequence[Any], model: Weights, label: Callable[[Item], bool], title: str) -> None:

@@ -203,15 +203,17 @@ def folded(transcript: Transcript, gate: Gate) -> str:
 
 
 @dataclass(frozen=True)
-class Redacted:
-    """Everything, through the gate."""
-
+class _Told:
     subject: Subject
     gate: Gate
 
     @cached_property
     def _facts(self) -> Facts:
         return Facts(self.subject.transcript)
+
+
+class Redacted(_Told):
+    """Everything, through the gate."""
 
     def frame(self) -> dict[str, Any]:
         """Goal and events in their own words, shortened."""
@@ -257,16 +259,8 @@ def _whole_lines(text: str) -> str:
     return text[start + 1 : end] if 0 <= start < end else ""
 
 
-@dataclass(frozen=True)
-class Metadata:
+class Metadata(_Told):
     """Not a word of what was said, given or returned. Names of tools and of inputs' fields still pass the gate."""
-
-    subject: Subject
-    gate: Gate
-
-    @cached_property
-    def _facts(self) -> Facts:
-        return Facts(self.subject.transcript)
 
     def frame(self) -> dict[str, Any]:
         """That the goal is withheld, and the kinds of the newest events."""

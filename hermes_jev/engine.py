@@ -24,7 +24,7 @@ from .fields import HostFields
 from .handover import for_host
 from .job import Job, Pruned
 from .judge import Judge, spent_today
-from .kinship import goes_on, seen
+from .kinship import goes_on, parents_of, seen
 from .lineage import Lineage
 from .notes import Notes
 from .paging import Room
@@ -38,7 +38,7 @@ from .registration import extend
 from .regret import record_expand
 from .running import note
 from .settings import Resolved, Settings
-from .state_db import StateDb
+from .state_db import FILE_NAME, StateDb
 from .status import status
 from .store import Store, Swept
 from .stores import FOLDER
@@ -126,7 +126,7 @@ class JevEngine(HostFields, ContextEngine):
         self._load_settings()
         boundary = more.get("boundary_reason") == "compression"
         new, store = str(session_id or ""), self._store()
-        parents = host.parents(new, self._folder())
+        parents = parents_of(new, self._folder())
         old = more.get("old_session_id") if boundary else ""
         self._enter(new, goes_on(old, self._lineage.line, parents, store))
         seen(store, new, parents)
@@ -335,12 +335,12 @@ class JevEngine(HostFields, ContextEngine):
     def _recall(self, messages: Any = ()) -> Recall:
         used = max(whole_number(self.last_prompt_tokens), self._quiet.last[1])
         room = Room(whole_number(self.context_length) or None, used or None, self._handed)
-        session, state = self._lineage.session, StateDb(self._folder() / "state.db")
+        session, state = self._lineage.session, StateDb(self._folder() / FILE_NAME)
         return Recall(session, self._may_open, self._store(), state, room, time.time(), messages)
 
     def _may_open(self) -> list[str]:
         """This session and those it continues."""
-        return self._lineage.may_open(self._store(), host.parents(self._lineage.session, self._folder()))
+        return self._lineage.may_open(self._store(), parents_of(self._lineage.session, self._folder()))
 
     def run_retention(self) -> Swept | None:
         """Remove from the store what its limits no longer allow; None when it cannot be used now, which is said."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,8 +27,6 @@ from .settings import Resolved, Settings
 from .surroundings import Surroundings
 
 logger = logging.getLogger(__name__)
-
-_GENERATIONS = 200
 
 
 def home() -> Path:
@@ -94,32 +91,6 @@ def redact(text: str) -> str:
     """The host's redactor at its strictest."""
     safe = redact_sensitive_text(text, force=True, redact_url_credentials=True)
     return str(safe)
-
-
-def parents(session: str, home: Path) -> list[str]:
-    """The sessions this one continues, nearest first, by the host's own records in `home`. Empty when they cannot be
-    read."""
-    database = home / "state.db"
-    if not session or not database.is_file():
-        return []
-    found: list[str] = []
-    try:
-        connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=1)
-    except sqlite3.Error:
-        return []
-    try:
-        current: Any = session
-        while len(found) < _GENERATIONS:
-            row = connection.execute("SELECT parent_session_id FROM sessions WHERE id = ?", (current,)).fetchone()
-            current = row[0] if row else None
-            if not isinstance(current, str) or not current or current == session or current in found:
-                break
-            found.append(current)
-    except sqlite3.Error as error:
-        logger.debug("hermes_jev: state.db not read: %s", error)
-    finally:
-        connection.close()
-    return found
 
 
 def environment() -> Mapping[str, str]:

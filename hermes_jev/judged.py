@@ -15,6 +15,7 @@ from . import window
 from .described import COUNTS
 from .egress import Gate
 from .judge import Answer, Answers, Judge, Lexical, ask_watched, key_names, limits_of, watch_of
+from .judge.protocol import STANDS_IN
 from .policy import Verdict
 from .questions import question_ids
 from .settings import Settings
@@ -45,8 +46,6 @@ _DECLINED = {
     "circuit": "failed three passes in a row; it is asked again within five minutes",
     "budget": "was not asked: the day's cost limit would be crossed (daily_cost_limit_usd)",
 }
-_STANDS_IN = ("circuit", "budget")
-"""Why a service was not asked, where the embedded judge answers in its place."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ def judged(
         first = _ask(transcript, standing, bench, judge)
         if egress == "metadata" and not judge.local:
             first = _agreed(first, transcript, standing, bench)
-        if first.failed and (urgent or first.answers.declined in _STANDS_IN) and not judge.local:
+        if first.failed and (urgent or first.answers.declined in STANDS_IN) and not judge.local:
             first = _stood_in(first, transcript, standing, bench)
     spread = {
         exchange.ordinal: first.verdicts[standing[contents[exchange.ordinal]].ordinal]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
+from pathlib import Path
 
 from .errors import StoreError
+from .state_db import FILE_NAME, StateDb
 from .store import Store
 
 logger = logging.getLogger(__name__)
@@ -31,3 +33,13 @@ def seen(store: Store, session: str, parents: Sequence[str]) -> None:
         store.saw(session, parents)
     except StoreError as error:
         logger.info("hermes_jev: that session %s is in use was not noted: %s", session, error)
+
+
+def parents_of(session: str, home: Path) -> list[str]:
+    """The sessions this one continues, nearest first, by the host's own records in `home`. Empty when they cannot be
+    read."""
+    try:
+        return StateDb(home / FILE_NAME).parents(session)
+    except StoreError as error:
+        logger.debug("hermes_jev: %s", error)
+        return []

@@ -346,8 +346,3 @@ def ranked(
 def rank_order(decisions: Iterable[Decision]) -> list[Decision]:
     """The order in which results are cut when the judge gives no signal or the window is too small."""
     return sorted(decisions, key=lambda d: rank.key(d.needed, d.exchange.size, d.exchange.ordinal))
-
-
-def gain_of(decisions: Sequence[Decision], cuts: Cuts) -> int:
-    """Estimated tokens that the decisions free together."""
-    return sum(cuts.gain(decision.exchange, decision.action) or 0 for decision in decisions)

@@ -10,7 +10,7 @@ from . import arguments, drops, prose
 from .effective import from_environment
 from .errors import NotStored, StoreError
 from .inputs import require_messages
-from .notice import Cut, cut_in, read
+from .notice import cut_in, read
 from .store import Original, Store
 from .stores import stores_to_read
 
@@ -81,12 +81,6 @@ class _Standing(NamedTuple):
     id: str
     form: Literal["whole", "copyable", "loose"]
     names: bool = False
-
-
-def cuts_in(messages: Sequence[Any]) -> dict[int, Cut]:
-    """The results that are cut ones by their form, by position."""
-    found = {at: cut_in(message.get("content")) for at, message in enumerate(messages) if message.get("role") == "tool"}
-    return {at: cut for at, cut in found.items() if cut is not None}
 
 
 def _standing(messages: Sequence[Any]) -> list[_Standing]:

@@ -7,6 +7,7 @@ user took back are never shown.
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ _PATIENCE_S = 1.0
 _QUERY_S = 1.5
 _STEPS = 10_000
 _ROWS = 200
+_GENERATIONS = 200
 _JSON = "\x00json:"
 _VISIBLE = "(m.active = 1 OR m.compacted = 1)"
 _COLUMNS = "m.id, m.session_id, m.role, m.tool_name, m.content, m.timestamp, m.active"
@@ -152,15 +154,49 @@ class StateDb:
                         return original
         return None
 
+    def conversation(self, session: str) -> list[dict[str, Any]]:
+        """The messages in a session's window as a chat, oldest first; as long as it takes."""
+        with self._reading(math.inf) as connection:
+            if connection is None:
+                return []
+            rows = connection.execute(
+                "SELECT role, content, tool_calls, tool_call_id, tool_name FROM messages "
+                "WHERE session_id = ? AND active = 1 ORDER BY id",
+                (to_sql(session),),
+            ).fetchall()
+        return [_message(*row) for row in rows]
+
+    def source(self, session: str) -> str:
+        """Where a session came from (cli, telegram, …), empty when the host does not say."""
+        with self._reading() as connection:
+            if connection is None or not session:
+                return ""
+            row = connection.execute("SELECT source FROM sessions WHERE id = ?", (to_sql(session),)).fetchone()
+        return row[0] if row and isinstance(row[0], str) else ""
+
+    def parents(self, session: str) -> list[str]:
+        """The sessions this one continues, nearest first."""
+        found: list[str] = []
+        with self._reading() as connection:
+            current: Any = session if connection is not None else ""
+            while connection is not None and current and len(found) < _GENERATIONS:
+                select = "SELECT parent_session_id FROM sessions WHERE id = ?"
+                row = connection.execute(select, (to_sql(current),)).fetchone()
+                current = row[0] if row else None
+                if not isinstance(current, str) or current in ("", session, *found):
+                    break
+                found.append(current)
+        return found
+
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection | None]:
+    def _reading(self, query_s: float = _QUERY_S) -> Iterator[sqlite3.Connection | None]:
         if not self.path.is_file():
             yield None
             return
         try:
             address = f"{self.path.absolute().as_uri()}?mode=ro"
             with closing(sqlite3.connect(address, uri=True, timeout=_PATIENCE_S)) as connection:
-                deadline = time.monotonic() + _QUERY_S
+                deadline = time.monotonic() + query_s
                 connection.set_progress_handler(lambda: int(time.monotonic() > deadline), _STEPS)
                 yield connection
         except sqlite3.Error as error:
@@ -180,14 +216,32 @@ def _row(row: Sequence[Any]) -> Row:
     return Row(number, str(session), str(role), str(tool or ""), _content(content), _seconds(created), bool(active))
 
 
+def _message(role: str, content: Any, calls: Any, call_id: str | None, name: str | None) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": role, "content": _content(content)}
+    found = _parsed(calls) if isinstance(calls, str) else None
+    if isinstance(found, list) and found:
+        message["tool_calls"] = found
+    if call_id:
+        message["tool_call_id"] = call_id
+    if name:
+        message["name"] = name
+    return message
+
+
 def _content(content: Any) -> Any:
     """What the host stored: text, or a list or object behind a mark."""
-    if isinstance(content, str) and content.startswith(_JSON):
-        try:
-            return json.loads(content[len(_JSON) :])
-        except ValueError:
-            return content
-    return content
+    if not isinstance(content, str) or not content.startswith(_JSON):
+        return content
+    found = _parsed(content.removeprefix(_JSON))
+    return content if found is None else found
+
+
+def _parsed(text: str) -> Any:
+    """A value of JSON; None for what is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _seconds(value: Any) -> float:
@@ -206,10 +260,7 @@ def _exchanges(rows: Iterator[Sequence[Any]]) -> Iterator[Original]:
 
 
 def _calls(tool_calls: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    try:
-        found = json.loads(tool_calls)
-    except ValueError:
-        return
+    found = _parsed(tool_calls)
     for call in found if isinstance(found, list) else ():
         function = call.get("function") if isinstance(call, Mapping) else None
         if not isinstance(function, Mapping):

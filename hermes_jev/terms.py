@@ -12,6 +12,8 @@ import unicodedata
 from collections import Counter
 from functools import lru_cache
 
+from .scripts import BY_SCRIPT, IS_UNSPACED
+
 LONGEST_TERM = 120
 """Characters; what is longer is encoded data and is known by its parts only."""
 
@@ -23,12 +25,6 @@ _JOINTS = r"./:@+#\\-"
 _RUN = re.compile(rf"\w+(?:[{_JOINTS}]+\w+)*")
 _WORD = re.compile(r"\w+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af"
-    "\uf900-\ufaff\U00020000-\U0003ffff"
-)
-_BY_SCRIPT = re.compile(rf"[{_UNSPACED}]+|[^{_UNSPACED}]+")
-_IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
 _JSON_ESCAPE = re.compile(r'(?<!\\)\\[nrt"]')
 
 _NAME = re.compile(
@@ -88,9 +84,9 @@ def _terms_of(run: str) -> tuple[str, ...]:
     if len(words) > 1 and len(run) <= LONGEST_TERM:
         found.append(run.casefold())
     for word in words:
-        pieces = [word] if word.isascii() else _BY_SCRIPT.findall(word)
+        pieces = [word] if word.isascii() else BY_SCRIPT.findall(word)
         for piece in pieces:
-            found.extend(_pairs(piece) if _IS_UNSPACED.match(piece) else _word_and_parts(piece))
+            found.extend(_pairs(piece) if IS_UNSPACED.match(piece) else _word_and_parts(piece))
     return tuple(_stem(term) for term in found)
 
 

@@ -25,7 +25,6 @@ _READS = frozenset("read view open cat get fetch find search grep glob list ls s
 _SHELL = frozenset("bash shell terminal command console exec powershell process".split())
 _PATH_KEYS = ("path", "file_path", "filePath", "filename", "file", "notebook_path", "absolute_path")
 _COMMAND_KEYS = ("command", "cmd", "code", "script")
-_WHOLE_KEYS = ("content", "contents", "file_text", "text")
 _PART_KEYS = ("view_range", "start_line", "end_line", "start", "end", "offset", "limit", "page", "pages", "lines")
 _PIECES = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SHOWS = re.compile(r"(?:cd \S+ && )?(?:cat|head|tail|less|nl|open|sed -n \S+)\s+(?:-\S+ )*([\w./~-]+)\s*")
@@ -129,11 +128,6 @@ def written_by(kind: Kind, fields: Mapping[str, Any]) -> frozenset[str]:
     named = {path} if (path := path_of(fields)) else set()
     texts: Sequence[Any] = [fields.get("patch"), fields.get("input")]
     return frozenset(named.union(*(_PATCHED.findall(text) for text in texts if isinstance(text, str))))
-
-
-def writes_whole(fields: Mapping[str, Any]) -> bool:
-    """Whether a writing call states the file's whole new content."""
-    return bool(path_of(fields)) and any(isinstance(fields.get(key), str) for key in _WHOLE_KEYS)
 
 
 def absolute(path: str, place: str) -> str:

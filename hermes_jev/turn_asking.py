@@ -9,16 +9,13 @@ from dataclasses import dataclass, field
 
 from .egress import Gate, RedactionError
 from .judge import Answer, Answers, Judge, Lexical, Question, Request, Watch, ask_watched
-from .judge.protocol import Spoken
+from .judge.protocol import STANDS_IN, Spoken
 from .settings import Egress
 from .turn_questions import turn_id
 from .turns import Turn
 
 GIVE_UP_AFTER = 3
 """So many rounds in a row without any answer, and the rest is not asked."""
-
-STANDS_IN = ("circuit", "budget")
-"""Why a service is not asked, where the embedded judge answers in its place."""
 
 _LOCAL_DEADLINE_S = 600.0
 """A judge inside this process reads everything in one go, however much it is."""

@@ -48,15 +48,14 @@ def tend(
     """
     asked = list(homes)
 
-    def in_use() -> Collection[str] | None:
-        found = standing(asked, None if limit_s is None else LOOK_S)
+    def live() -> Collection[str] | None:
+        found = in_use(store, asked, None if limit_s is None else LOOK_S)
         if found is None:
             store.say("Hermes' conversations could not be read (in time): nothing old was removed; see jev store gc")
-            return None
-        return found | kept_whole(store) | _of_turns(store, found)
+        return found
 
     try:
-        return store.sweep(limits(settings), in_use, [name for name in sessions if name], limit_s)
+        return store.sweep(limits(settings), live, [name for name in sessions if name], limit_s)
     except StoreError as error:
         store.say(f"the store was not tended: {error}")
         return None
@@ -72,6 +71,13 @@ def tend_daily(store: Store, settings: Settings, sessions: Collection[str], home
     if last is not None and abs(store.now() - last) < DAY_S:
         return None
     return tend(store, settings, sessions, homes, BOUND_S)
+
+
+def in_use(store: Store, homes: Iterable[Path], limit_s: float | None = None) -> frozenset[str] | None:
+    """The pointers that conversations of these homes name, themselves or by a record of turns that left, and those that
+    a person wants whole; None when a conversation cannot be read, or not within `limit_s` seconds."""
+    found = standing(homes, limit_s)
+    return None if found is None else found | kept_whole(store) | _of_turns(store, found)
 
 
 def standing(homes: Iterable[Path], limit_s: float | None = None) -> frozenset[str] | None:

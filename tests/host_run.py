@@ -14,7 +14,7 @@ import shutil
 import sqlite3
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,24 +81,13 @@ class HostHome:
         timeout_s: float = 90.0,
     ) -> HostRun:
         """Run `hermes chat -q`, to the end or to a subprocess.TimeoutExpired. Without `toolsets` the host chooses."""
-        command = [str(self.python.with_name("hermes")), "chat"]
+        command = ["chat"]
         command += ["--resume", resume] if resume else []
         command += ["-q", query, "-Q", "--yolo"]
         command += ["-t", toolsets] if toolsets else []
-        before = len(self.log())
-        done = subprocess.run(
-            command,
-            cwd=self.work,
-            env={**self.environment(), **(env or {})},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=timeout_s,
-            check=False,
-        )
-        found = _SESSION.search(done.stderr)
-        return HostRun(done.returncode, done.stdout, done.stderr, self.log()[before:], found[1] if found else "")
+        run = self.hermes(*command, env=env, timeout_s=timeout_s)
+        found = _SESSION.search(run.stderr)
+        return replace(run, session_id=found[1] if found else "")
 
     def hermes(self, *arguments: str, env: Mapping[str, str] | None = None, timeout_s: float = 120.0) -> HostRun:
         """Run one of the host's commands with nobody at the keyboard."""

@@ -15,6 +15,7 @@ from search_texts import keep
 from hermes_jev.errors import StoreError
 from hermes_jev.search import search
 from hermes_jev.store import Store
+from hermes_jev.store.aside import remove
 from hermes_jev.store.index import INDEX_NAME, SET_ASIDE, Index
 
 
@@ -203,9 +204,9 @@ def test_threads_search_while_one_stores(store: Store) -> None:
 def test_a_discarded_index_comes_again(store: Store) -> None:
     pointer = keep(store, "alpha")
     assert found(store, "alpha") == [pointer]
-    Index(store).discard()
+    remove(store.folder / INDEX_NAME)
     assert not [file for file in store.folder.glob(f"{INDEX_NAME}*") if file.suffix != ".lock"]
-    Index(store).discard()
+    remove(store.folder / INDEX_NAME)
     assert found(store, "alpha") == [pointer]
 
 

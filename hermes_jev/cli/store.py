@@ -13,7 +13,7 @@ from ..errors import ConfigError, StoreError
 from ..store import Stats, Store, Stored
 from ..store.index import Index
 from ..stores import known_folders, stores_to_read
-from ..upkeep import DAY_S, limits, standing
+from ..upkeep import DAY_S, in_use, limits
 from .common import NOTHING, OK, Commands, add_command, complain, out, progress_bar, say, settings_from, store_argument
 
 
@@ -114,10 +114,10 @@ def _run_gc(arguments: Any) -> int:
 
     def collect(store: Store) -> int:
         homes = dict.fromkeys([store.folder.parent, *(folder.parent for folder in known_folders(os.environ))])
-        in_use = standing(homes)
-        if in_use is None:
+        live = in_use(store, homes)
+        if live is None:
             raise StoreError("nothing was removed: a state.db of Hermes cannot be read, so what it needs is not known")
-        swept = store.sweep(limits(settings), lambda: in_use)
+        swept = store.sweep(limits(settings), lambda: live)
         out(
             f"{store.folder}: removed {len(swept.pointers):,} originals, {swept.receipts:,} receipts and"
             f" {swept.verdicts:,} verdicts; {_size(swept.bytes)} in use\n"

@@ -12,8 +12,6 @@ from .run import Evaluation
 from .statistics import estimate
 from .tables import Table
 
-BASES = ("no compaction", "stock", "stock, our trigger")
-
 
 def replay_tables(evaluation: Evaluation) -> list[Table]:
     """Those that were asked for."""

@@ -35,7 +35,7 @@ def comparison_tables(evaluation: Evaluation) -> list[Table]:
         _sizes(_of(rows, "policy"), seed),
         _losses(_of(rows, "policy"), seed),
         *_equal(_of(rows, "equal"), seed),
-        _kinds(_of(rows, "policy"), _of(rows, "equal"), seed),
+        _kinds(_of(rows, "policy"), seed),
         _thresholds(_of(rows, "threshold"), seed),
         _recovery(_of(rows, "policy")),
         _promises(evaluation),
@@ -214,7 +214,7 @@ def _fewer(ours: Estimate, theirs: Estimate) -> str:
     return f"{100 * (1 - ours.mean / theirs.mean):.0f} %"
 
 
-def _kinds(policies: Sequence[Row], equal: Sequence[Row], seed: int) -> Table:
+def _kinds(policies: Sequence[Row], seed: int) -> Table:
     """The engine with its defaults, kind by kind, beside the stock policies' losses."""
     others = [name for name in _by_policy(policies) if not name.startswith(ENGINE) and name != "none"]
     cells = []

@@ -103,10 +103,6 @@ class Haystack(Generic[Owner]):
         """Where it stands first, -1 for nowhere."""
         return self.text.find(needle)
 
-    def start_of(self, owner: Owner) -> int:
-        """Where the owner's first text starts."""
-        return self.starts[self.owners.index(owner)]
-
     def holders(self, needle: str) -> list[Owner]:
         """The owners of the texts that hold it, in order."""
         found: list[Owner] = []

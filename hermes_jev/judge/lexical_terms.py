@@ -17,6 +17,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from ..scripts import BY_SCRIPT, IS_UNSPACED
+
 LONGEST = 200
 """Characters; an ASCII run longer than this is encoded data, not language."""
 
@@ -32,13 +34,6 @@ _SIGNS = (
 _ANY_RUN = re.compile(rf"[\w{_SIGNS}][\w{_SIGNS}./@+~-]*")
 _SPLIT = re.compile(r"[./@+~-]+")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-# Han, kana, hangul, Thai, Lao, Khmer, Burmese: written without spaces, or with endings that spaces do not set apart.
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af"
-    "\uf900-\ufaff\U00020000-\U0003ffff"
-)
-_BY_SCRIPT = re.compile(rf"[{_UNSPACED}]+|[^{_UNSPACED}]+")
-_PAIRED = re.compile(rf"[{_UNSPACED}]")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|[\\\"/nrtbf])")
 _FILE = re.compile(r"[\w-]{1,80}\.[A-Za-z][A-Za-z0-9]{0,5}")
 _HUMP = re.compile(r"[a-z][A-Z]")
@@ -156,8 +151,8 @@ def _word_terms(word: str) -> Iterator[str]:
 
 
 def _foreign_terms(word: str) -> Iterator[str]:
-    for piece in _BY_SCRIPT.findall(word):
-        if not _PAIRED.match(piece):
+    for piece in BY_SCRIPT.findall(word):
+        if not IS_UNSPACED.match(piece):
             if piece.isascii():
                 yield from _word_terms(piece)
             else:

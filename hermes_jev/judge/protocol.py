@@ -16,6 +16,9 @@ QuestionKind = Literal["noul", "choice", "score"]
 Declined = Literal["", "paused", "circuit", "budget"]
 """Why a service was not asked at all: it told us to wait, it failed too often, or the day's money is spent."""
 
+STANDS_IN: frozenset[Declined] = frozenset(("circuit", "budget"))
+"""Those of them for which the embedded judge answers in the service's place."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 import sqlite3
 import time
 import zlib
@@ -119,20 +118,6 @@ class Index:
             if progress is not None:
                 progress(done, len(everything))
         return len(everything)
-
-    def discard(self) -> None:
-        """Overwrite and remove the file: what was purged from the truth is not to be read from it. It comes again with
-        the next search."""
-        try:
-            for path in (self.path, *_side_files(self.path)):
-                if path.exists():
-                    with path.open("r+b") as file:
-                        file.write(bytes(path.stat().st_size))
-                        file.flush()
-                        os.fsync(file.fileno())
-                    path.unlink(missing_ok=True)
-        except OSError as error:
-            raise StoreError(f"{INDEX_NAME}: it cannot be removed: {error.strerror}") from error
 
     # Following the truth
 
