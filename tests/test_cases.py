@@ -13,11 +13,7 @@ import pytest
 from _pytest.mark import ParameterSet
 from case_files import Case, folder, load_folder
 from case_play import Workers, play, verdict
-from case_words import CaseFailed
 from hosts import HOSTS, host_python
-
-WAITING: dict[str, str] = {}
-"""Case id → title of the issue that it waits for. Strict: a case that passes must leave this list."""
 
 
 def _cases() -> list[Case]:
@@ -26,13 +22,7 @@ def _cases() -> list[Case]:
 
 
 def _parameters() -> list[ParameterSet]:
-    found = []
-    for host in HOSTS:
-        for case in _cases():
-            title = WAITING.get(case.id)
-            marks = [pytest.mark.xfail(raises=CaseFailed, strict=True, reason=f"waits for: {title}")] if title else []
-            found.append(pytest.param(host, case, id=f"{host}-{case.name}", marks=marks))
-    return found
+    return [pytest.param(host, case, id=f"{host}-{case.name}") for host in HOSTS for case in _cases()]
 
 
 @pytest.fixture(scope="module")

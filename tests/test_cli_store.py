@@ -13,6 +13,7 @@ from store_child import item
 
 from hermes_jev.cli import main
 from hermes_jev.store import Keep, Kept, Store
+from hermes_jev.store.keeps import keep_whole
 
 
 @pytest.fixture(autouse=True)
@@ -81,13 +82,15 @@ def test_gc_spares_what_stands_in_a_conversation(store: Store, home: Path, capsy
         rows = [(f'x\n[hermes_jev: … expand(id="{stands}").', 1), (f'[hermes_jev: expand(id="{goes}")', 0)]
         rows.append((f'\0json:["[hermes_jev: expand(id=\\"{later}\\")"]', 1))
         connection.executemany("INSERT INTO messages (content, active) VALUES (?, ?)", rows)
+    (wanted,) = [one.id for one in old(store).keep("s", [item("b", 0)]) if isinstance(one, Kept)]
+    keep_whole(store, wanted)
     assert main(["store", "gc"]) == 0
     assert "removed 1 originals" in capsys.readouterr().out
-    assert {one.id for one in store.each()} == {stands, later}
+    assert {one.id for one in store.each()} == {stands, later, wanted}
     (home / "state.db").write_bytes(b"no database")
     assert main(["store", "gc"]) == 1
     assert "cannot be read" in capsys.readouterr().err
-    assert {one.id for one in store.each()} == {stands, later}
+    assert {one.id for one in store.each()} == {stands, later, wanted}
 
 
 def test_gc_with_other_limits(store: Store, capsys: Printed) -> None:
