@@ -23,7 +23,7 @@ from .signals import Signal, hints, report, signal_of, template
 from .transcript import Exchange, Transcript
 from .wrapping import unwrap
 
-GROWTH = 0.06
+GROWTH = 0.04
 """Share of a result that its facts may take. What reports a distinct error may take more."""
 
 FEATURES = (
@@ -38,6 +38,8 @@ FEATURES = (
     "defines",  # a definition
     "early",  # 1 at the top, falling with the line's place
     "repeats",  # ln(lines of the result that differ in digits only)
+    "depth",  # ln(1 + columns of indentation), a line number before it aside
+    "open",  # an open item of a task list: 1 for the first, falling with the open items before it
 )
 
 _ORDER: tuple[Signal, ...] = ("failed test", "error", "cause")
@@ -50,6 +52,8 @@ _DEFINES = re.compile(
     r"|message|service|rpc|macro_rules!|define|const) +[\w$(*]"
     r"|[A-Z][A-Z0-9_]{3,} *=[^=]|(?:[a-z]+ )*\w+\([^()\n]{0,120}\)[^(){}\n]{0,60}\{ *$)"
 )
+_OPEN = re.compile(r"^\s*(?:\d+\W+)?(?:[-*+]|\d+[.)]) *\[ \]")
+_INDENT = re.compile(r"(?: *\d+(?:[→|:]|\t))?([ \t]*)")
 _NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
 
 # Text in these words is the host's, the user's or ours wherever it stands; quoted out of its place it could be taken
@@ -101,7 +105,7 @@ def weigh(exchange: Exchange, scene: Scene) -> Weighed:
         if (signal := signal_of(line.text)) is not None
     }
     # A second report of the same is worth nothing, whatever else stands in it.
-    others = [scored for scored in _scored(lines, exchange.result_at or 0, scene) if scored[0] not in signals]
+    others = [found for found in scored(lines, exchange.result_at or 0, scene) if found[0] not in signals]
     return Weighed(_reports(signals), others)
 
 
@@ -175,7 +179,7 @@ def _hinted(payload: str, lines: Sequence[Line]) -> Iterator[Line]:
             yield line
 
 
-def _scored(lines: Sequence[Line], result_at: int, scene: Scene) -> list[tuple[Line, float, str]]:
+def scored(lines: Sequence[Line], result_at: int, scene: Scene) -> list[tuple[Line, float, str]]:
     """The lines that are likely enough to be needed, the likeliest per character first."""
     found = []
     for line, row in zip(lines, rows(lines, result_at, scene), strict=True):
@@ -190,10 +194,15 @@ def _scored(lines: Sequence[Line], result_at: int, scene: Scene) -> list[tuple[L
 
 
 def rows(lines: Sequence[Line], result_at: int, scene: Scene) -> list[tuple[float, ...] | None]:
-    """The numbers of `FEATURES` for each line of one result; None for a line that names nothing and defines nothing."""
+    """The numbers of `FEATURES` for each line of one result; None for a line that names nothing, defines nothing and
+    is no open item of a list of tasks."""
     said, holders = scene.said, scene.holders
     out: list[tuple[float, ...] | None] = []
-    telling = [bool(line.marks or line.terms) or _DEFINES.match(line.text) is not None for line in lines]
+    waiting = _waiting(lines)
+    telling = [
+        bool(line.marks or line.terms or wait) or _DEFINES.match(line.text) is not None
+        for line, wait in zip(lines, waiting, strict=True)
+    ]
     forms = [line.text.translate(_NO_DIGITS) if tells else "" for line, tells in zip(lines, telling, strict=True)]
     often = Counter(forms)
     for number, (line, form, tells) in enumerate(zip(lines, forms, telling, strict=True)):
@@ -217,9 +226,28 @@ def rows(lines: Sequence[Line], result_at: int, scene: Scene) -> list[tuple[floa
                 float(_DEFINES.match(line.text) is not None),
                 1 / (1 + number / 10),
                 math.log(often[form]),
+                math.log1p(_depth(line.text)),
+                waiting[number],
             )
         )
     return out
+
+
+def _waiting(lines: Sequence[Line]) -> list[float]:
+    """How soon each line's turn comes in a list of tasks, in (0, 1]; 0 for lines that are no open item of one. What is
+    written down to be done is done in that order."""
+    found, before = [], 0
+    for line in lines:
+        is_open = _OPEN.match(line.text) is not None
+        found.append(1 / (1 + before / 20) if is_open else 0.0)
+        before += is_open
+    return found
+
+
+def _depth(text: str) -> int:
+    """Columns of indentation, a tab as four."""
+    found = _INDENT.match(text)
+    return len(found[1].expandtabs(4)) if found else 0
 
 
 def _share(terms: Iterable[str], weights: dict[str, float]) -> float:

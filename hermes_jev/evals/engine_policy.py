@@ -20,13 +20,15 @@ from ..settings import Settings
 from ..store import Store
 from ..store.values import pointer_id
 from ..survey import survey
-from ..to_size import decide_to
+from ..to_size import NO_ROOM, decide_to
 from ..transcript import Exchange, Transcript
 
 
-def prune_by_default(messages: list[Any], judge: Judge, settings: Settings, store: Store) -> Pruned:
-    """One pass without a window: the thresholds decide."""
-    return run(messages, Job(settings=settings, judge=judge, store=store))
+def prune_by_default(
+    messages: list[Any], judge: Judge, settings: Settings, store: Store, session: str | None = None
+) -> Pruned:
+    """One pass without a window: the thresholds decide. What it cuts may be opened by `session`."""
+    return run(messages, Job(settings=settings, judge=judge, store=store, session=session))
 
 
 @dataclass(frozen=True)
@@ -58,14 +60,15 @@ def rank(messages: list[Any], judge: Judge, settings: Settings, store: Store) ->
 def cut_to(ranked: Ranked, share: float) -> list[Any]:
     """Cut in the engine's order until `share` of the tool characters is gone. Less goes where the pins do not allow
     more."""
-    cuts = ranked.cuts
+    cuts, bare = ranked.cuts, ranked.cuts.without_facts()
     decisions = decide_to(ranked.candidates, ranked.outputs, share * ranked.tool_chars, cuts, ranked.known)
     texts: dict[int, str] = {}
     for decision in decisions:
         exchange = decision.exchange
         content = cuts.content(exchange)
         if decision.action != "keep" and content is not None and exchange.result_at is not None:
-            texts[exchange.result_at] = cuts.render(exchange, decision.action, pointer_id(bytes.fromhex(content)))
+            form = bare if decision.reason == NO_ROOM else cuts
+            texts[exchange.result_at] = form.render(exchange, decision.action, pointer_id(bytes.fromhex(content)))
     return replaced(ranked.messages, texts)
 
 
