@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import importlib
-import json
 import re
 import sqlite3
 import sys
@@ -33,11 +32,8 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from hermes_jev.paging import Room  # noqa: E402 - a script finds its own package first
-from hermes_jev.session_search import Scope, answer  # noqa: E402
-from hermes_jev.state_db import StateDb  # noqa: E402
+from hermes_jev.evals.own_search import OwnSearch, Wanted  # noqa: E402 - a script finds its own package first
 from hermes_jev.store import Keep, Kept, Store  # noqa: E402
-from hermes_jev.tools import expand  # noqa: E402
 
 LAST = 3
 LEAST_CHARS = 20_000
@@ -120,29 +116,15 @@ def measured(case: Case, folder: Path) -> Iterator[Counter[str]]:
     store = Store(folder)
     items = [Keep(*result, "unknown", f"{at} {{}}".format) for at, result in case.results.items()]
     replies = store.keep(SESSION, items)
-    positions: dict[str, set[int]] = defaultdict(set)
-    for at, kept in zip(case.results, replies, strict=True):
-        if isinstance(kept, Kept):
-            positions[kept.id].add(at)
-    scope = Scope(SESSION, lambda: [SESSION], store, StateDb(folder / "none"), Room(), 0.0)
+    ids = {at: kept.id for at, kept in zip(case.results, replies, strict=True) if isinstance(kept, Kept)}
+    search = OwnSearch(store, SESSION)
+    search.take_in()
     for need in case.needs:
-        reply = answer({"query": need.query}, scope)
-        assert len(reply) <= 4_000
-        hits = json.loads(reply)["results"]
-        found = Counter(needs=1, **plain(case, need))
-        found["four"] = any(positions[hit["id"]] & holders for hit in hits[:4] for _, holders in need.strings)
-        shown = [f"{hit['snippet']}\n{hit.get('names', '')}" for hit in hits]
-        found["reply"] = any(text in one for one in shown for text, _ in need.strings)
-        found["expand"] = found["reply"] or any(holds(store, hit, need) for hit in hits[:4])
-        found["chars"] = len(reply)
-        yield found
-
-
-def holds(store: Store, hit: dict[str, Any], need: Need) -> bool:
-    """Whether one page of a hit holds a needed string."""
-    arguments = {"id": hit["id"], **({"lines": hit["lines"]} if "lines" in hit else {})}
-    text = json.loads(expand(arguments, store, lambda: [SESSION], Room()))["text"]
-    return any(string in text for string, _ in need.strings)
+        wanted = [Wanted(text, {ids[at] for at in holders if at in ids}) for text, holders in need.strings]
+        brought = search.brought(need.query, wanted)
+        assert brought.reply_chars <= 4_000
+        own = {"four": brought.found, "reply": brought.shown, "expand": brought.expanded, "chars": brought.reply_chars}
+        yield Counter(needs=1, **plain(case, need), **own)
 
 
 def plain(case: Case, need: Need) -> dict[str, int]:

@@ -15,16 +15,19 @@ from xml.etree import ElementTree
 
 import pytest
 from builders import GOAL, assistant, pair, text, user
-from eval_sessions import CUT, messages, session, write
+from eval_sessions import CUT, messages, session, share_of, write
 
 from hermes_jev import cli
 from hermes_jev.errors import InputError
+from hermes_jev.evals.case import case_of
 from hermes_jev.evals.compactors import Engine, LastStubs, Never, Stock
 from hermes_jev.evals.corpus import group_of, sessions
 from hermes_jev.evals.cost import replay
+from hermes_jev.evals.generic import Generic
 from hermes_jev.evals.passes import repeat
 from hermes_jev.evals.prices import Prices, prices_from
 from hermes_jev.evals.rows import Row, averaged
+from hermes_jev.evals.score import loss_of
 from hermes_jev.evals.statistics import estimate
 from hermes_jev.judge import Lexical
 from hermes_jev.settings import Settings
@@ -84,7 +87,7 @@ def test_everything_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str], 
     assert said == "6 sessions, 6 cases\n"
     found = as_json(out)
     assert {one["name"] for one in found["tables"]} == {
-        *("sizes", "losses", "equal", "equal-kinds", "kinds", "thresholds", "recovery", "promises"),
+        *("sizes", "whole", "losses", "equal", "equal-kinds", "kinds", "thresholds", "recovery", "promises"),
     }
     for one in found["tables"]:
         assert one["title"] in shown
@@ -231,7 +234,7 @@ def test_tasks_strung_together_measure_sizes_only(tmp_path: Path, capsys: pytest
 
     evaluate(capsys, str(path), "--cuts", CUT, "--policies", "none", "--json", str(out))
 
-    measured = {row["id"]: row["measures_loss"] for row in as_json(out)["rows"]}
+    measured = {row["id"]: row["measures_loss"] for row in as_json(out)["rows"] if row["group"] == "policy"}
     assert measured == {"c0": False, "c1": False, "c3": True}
 
 
@@ -365,15 +368,37 @@ def test_the_engine_in_a_window_spares_money_and_is_not_stuck(tmp_path: Path) ->
     assert found.peak < plain.peak
 
 
-def test_a_policy_that_cannot_get_under_its_trigger_is_stuck() -> None:
+@pytest.mark.parametrize("size", [50, 9_000])
+def test_a_policy_that_cannot_get_under_its_trigger_is_stuck_unless_words_alone_are_left(size: int) -> None:
+    """Stubs never shorten inputs: with long ones there is something left to cut."""
     words = [user("word " * 4_000)] * 10
+    inputs = [m for n in range(6) for m in pair(n, "ok", "write_file", {"content": text(size, f"i{n}")})]
     rest = [m for n in range(30) for m in (assistant(f"step {n}"), user("go on"))]
-    long = type(session())("s", "k", "s", "s", False, [*words, *rest, assistant("end")])
+    long = type(session())("s", "k", "s", "s", False, [*words, *inputs, *rest, assistant("end")])
 
     found = replay(long, "stubs", LastStubs(3, 10_000), 20_000, Prices())
 
-    assert found.stuck_at is not None
-    assert found.words == found.total
+    assert (found.stuck_at is not None) is (size > 1_000)
+    assert found.stuck_at is not None or found.floor_at is not None
+
+
+def test_what_is_lost_is_read_off_the_prompt_where_the_session_is_cut() -> None:
+    made = session(calls=20, used=(2, 5, 9, 18))
+    found = case_of(made, share_of(made, 20), Generic(), Settings())
+    assert found is not None
+
+    kept = replay(made, "none", Never(), 100_000, Prices(), [found])
+    stubs = replay(made, "stubs", LastStubs(3, 0), 100_000, Prices(), [found])
+
+    assert kept.lost == (0.0,)
+    assert stubs.lost == (len(loss_of(found, _stubbed(made.messages[: found.cut])).lost) / len(found.needs),)
+    assert stubs.lost[0] > 0.5
+
+
+def _stubbed(messages: list[Any]) -> list[Any]:
+    made = LastStubs(3, 0).before_call(messages, 1)
+    assert made is not None
+    return made.messages
 
 
 def test_the_stock_engine_summarises_the_middle_and_pays_for_it() -> None:

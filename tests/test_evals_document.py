@@ -13,7 +13,8 @@ from hermes_jev.evals.tables import Table
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = (
-    *("sizes", "losses", "equal", "equal-kinds", "kinds", "thresholds", "recovery", "promises", "passes", "cost"),
+    *("sizes", "whole", "losses", "equal", "equal-kinds", "kinds", "thresholds", "recovery", "promises"),
+    *("passes", "cost"),
 )  # fmt: skip
 
 

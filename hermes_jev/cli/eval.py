@@ -89,9 +89,8 @@ def _run_eval(arguments: Any) -> int:
         out(text(shown, _width()))
     _write(arguments.json, lambda: json.dumps(to_json(found), ensure_ascii=False, indent=1) + "\n")
     _write(arguments.picture, lambda: picture(found))
-    cases = len({(row.id, row.cut) for row in found.rows})
-    say(f"{found.sessions} sessions, {cases} cases")
-    return OK if cases or found.passes else NOTHING
+    say(f"{found.sessions} sessions, {found.cases} cases")
+    return OK if found.rows or found.passes else NOTHING
 
 
 def _plan(arguments: Any) -> Any:

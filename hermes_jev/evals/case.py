@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import notice
@@ -71,22 +71,36 @@ def case_of(session: Session, share: float, generic: Generic, settings: Settings
     cut = cut_at(session.messages, share)
     if cut >= len(session.messages) - 2:
         return None
+    case = _without_needs(session, share, cut, settings)
+    if case is None or session.composed:
+        return case
+    found = needs(session.messages, cut, generic, session.group)
+    needed = Counter(need.results[-1] for need in found if need.results)
+    return replace(case, needs=found, needed=needed, loose=_loose(case.prefix, found))
+
+
+def whole_case_of(session: Session, settings: Settings) -> Case | None:
+    """The session as it ended, for sizes alone: nothing follows that could need anything. None where there is no tool
+    result."""
+    return _without_needs(session, 1.0, len(session.messages), settings)
+
+
+def _without_needs(session: Session, share: float, cut: int, settings: Settings) -> Case | None:
     prefix = session.messages[:cut]
     transcript = Transcript.parse(prefix)
     results = {e.result_at: e for e in transcript.completed if e.result_at is not None}
     if not results:
         return None
-    found = () if session.composed else needs(session.messages, cut, generic, session.group)
     sizes = tuple(size_of([message]) for message in prefix)
     return Case(
         session=session,
         share=share,
         cut=cut,
         prefix=prefix,
-        needs=found,
+        needs=(),
         results=results,
-        needed=Counter(need.results[-1] for need in found if need.results),
-        loose=_loose(prefix, found),
+        needed={},
+        loose=(),
         sizes=sizes,
         chars=sum(sizes),
         tool_chars=sum(exchange.size for exchange in results.values()),

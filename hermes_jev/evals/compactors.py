@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from ..job import Job
@@ -10,6 +11,7 @@ from ..judge import Judge
 from ..policy import prompt_room, should_compact
 from ..prune import run
 from ..quiet import GROWTH, Quiet
+from ..rolling import Rolling
 from ..settings import Settings
 from ..store import Store
 from ..tokens import message_tokens
@@ -146,6 +148,7 @@ class Engine:
         self._judge, self._store, self._settings, self._window = judge, store, settings, window
         self._room = prompt_room(window, settings)
         self._quiet = Quiet()
+        self._rolling = Rolling()
 
     @property
     def trigger(self) -> float:
@@ -155,12 +158,12 @@ class Engine:
     def before_call(self, messages: list[Any], tokens: int) -> Pass | None:
         """A pass when one is due."""
         level = should_compact(tokens, self._window, self._settings)
-        if self._quiet.holds(tokens, GROWTH * self._room, level == "urgent") or level == "no":
-            return None
         job = Job(
             settings=self._settings, judge=self._judge, store=self._store, session="eval", window=self._window,
             used=tokens, overflow=tokens > self._room,
         )  # fmt: skip
+        if self._quiet.holds(tokens, GROWTH * self._room, level == "urgent") or level == "no":
+            return self._rolled(messages, job) if self._settings.schedule == "rolling" else None
         pruned = run(messages, job)
         receipt = pruned.receipt
         if pruned.messages is messages:
@@ -169,6 +172,17 @@ class Engine:
             enough = receipt.used_after < self.trigger
             self._quiet = self._quiet.after_change(pruned.calls_until_worth, level == "urgent", enough)
         return Pass(pruned.messages, receipt.requests, receipt.cost)
+
+    def _rolled(self, messages: list[Any], job: Job) -> Pass | None:
+        """What newer hosts ask for after each round of tools."""
+        tokens = job.used or 0
+        if not self._rolling.due(tokens, self._window):
+            return None
+        pruned = run(messages, replace(job, rolling=True))
+        self._rolling.looked(tokens, pruned.receipt.tokens_before - pruned.receipt.tokens_after)
+        if pruned.messages is messages:
+            return None
+        return Pass(pruned.messages, pruned.receipt.requests, pruned.receipt.cost)
 
     def after_call(self, tokens: int, turn_over: bool) -> None:
         """The provider's count, which is the estimate here."""

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from .. import arguments
 from ..judge import Lexical
-from ..settings import Settings
+from ..settings import DEPTHS, Settings
 from ..store import Store
+from ..tokens import estimate_tokens
+from .case import Case
 from .compactors import Compactor, Engine, LastStubs, Never, Stock
 from .context import Context
 from .corpus import Session
 from .options import ENGINE
 from .prices import Prices
+from .score import loss_of
+from .texts import Message, calls_of, raw_arguments, text_of
 
 STUCK_PASSES = 10
 NEAR = 0.95
-"""So many passes in a row that end above this share of the trigger, and a policy is stuck."""
+LEAST_LEFT = 0.05
+"""So many passes in a row that end above this share of the trigger are a failure where at least this share of the
+window stands in old results or long inputs that could be cut; else the words alone are the floor."""
 
 STOCK_TRIGGER = 0.75
 """The share of the window at which the host's own engine acts in windows under 512,000 tokens."""
@@ -30,8 +37,10 @@ class Replay:
     """One policy over one session. `tokens` is the mean prompt, `peak` the largest; `dollars` all calls, `beside` what
     passes cost on top (in them); `stability` the mean share of a prompt that the cache still knew right after a pass.
     `freed` holds the shares that the first and the last pass freed. `stuck_at` is the message at which the policy was
-    stuck. `over` counts the calls whose prompt was larger than the window. `words` are the tokens that no tool result
-    holds, at the end of the session, as it is without any policy."""
+    stuck while something but words was left to cut, `floor_at` the one at which words alone kept it up there. `over`
+    counts the calls whose prompt was larger than the window. `words` are the tokens that no tool result holds, at the
+    end of the session, as it is without any policy. `lost` are shares of the needed strings that the prompt no longer
+    held, at each cut."""
 
     session: str
     kind: str
@@ -46,27 +55,34 @@ class Replay:
     stability: float | None
     freed: tuple[float, ...]
     stuck_at: int | None
+    floor_at: int | None
     over: int
     total: int
     words: int
+    lost: tuple[float, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object."""
         return asdict(self)
 
 
-def replay(session: Session, name: str, compactor: Compactor, window: int, prices: Prices) -> Replay:
-    """Every assistant message is one call with the whole context as its prompt."""
+def replay(
+    session: Session, name: str, compactor: Compactor, window: int, prices: Prices, cases: Sequence[Case] = ()
+) -> Replay:
+    """Every assistant message is one call with the whole context as its prompt. `cases` are this session cut somewhere:
+    what is needed after a cut is looked for in the context as it then is."""
     context, run = Context(), _Run()
     turn_over = False
     for at, message in enumerate(session.messages):
+        run.lost += [_lost(case, context.messages) for case in cases if case.cut == at]
         if message.get("role") == "assistant":
             tokens = context.tokens
             made = compactor.before_call(context.messages, tokens)
             if made is not None:
                 context.replace(made.messages)
                 after = context.tokens
-                run.passed(at, tokens, after, after >= NEAR * compactor.trigger > 0)
+                near = after >= NEAR * compactor.trigger > 0
+                run.passed(at, tokens, after, near, near and _left(context) >= LEAST_LEFT * window)
                 run.requests += made.requests
                 run.beside += made.dollars
                 tokens = after
@@ -92,10 +108,31 @@ def replay(session: Session, name: str, compactor: Compactor, window: int, price
         stability=sum(run.known) / len(run.known) if run.known else None,
         freed=(run.freed[0], run.freed[-1]) if run.freed else (),
         stuck_at=run.stuck_at,
+        floor_at=run.floor_at,
         over=run.over,
         total=sum(map(whole.count, session.messages)),
         words=sum(whole.count(m) for m in session.messages if m.get("role") != "tool"),
+        lost=tuple(run.lost),
     )
+
+
+RECENT = 3
+_POINTER = "r-" + "a" * 10
+
+
+def _left(context: Context) -> int:
+    """Tokens of what could still be cut: results over what is small, and long inputs, but those of the last calls."""
+    small, messages = Settings().pin_max_chars, context.messages
+    results = [m for m in messages if m.get("role") == "tool"][:-RECENT]
+    callers = [m for m in messages if m.get("tool_calls")][:-RECENT]
+    raw = [text for message in callers for function in calls_of(message) if (text := raw_arguments(function))]
+    shorter = [(text, arguments.shortened(text, _POINTER)) for text in raw]
+    freed = sum(estimate_tokens(text) - estimate_tokens(short) for text, short in shorter if short is not None)
+    return freed + sum(context.count(m) for m in results if len(text_of(m)) > small)
+
+
+def _lost(case: Case, messages: Sequence[Message]) -> float:
+    return len(loss_of(case, messages).lost) / len(case.needs)
 
 
 @dataclass
@@ -107,18 +144,24 @@ class _Run:
     beside: float = 0.0
     requests: int = 0
     over: int = 0
-    in_a_row: int = 0
     stuck_at: int | None = None
+    floor_at: int | None = None
 
     def __post_init__(self) -> None:
         self.freed: list[float] = []
+        self.lost: list[float] = []
         self.known: list[float] = []
+        self.near: list[bool] = []
 
-    def passed(self, at: int, before: int, after: int, near: bool) -> None:
+    def passed(self, at: int, before: int, after: int, near: bool, left: bool) -> None:
+        """`near` says that it ended near the trigger, `left` that it left something to cut."""
         self.freed.append(1 - after / max(1, before))
-        self.in_a_row = self.in_a_row + 1 if near else 0
-        if self.in_a_row >= STUCK_PASSES and self.stuck_at is None:
-            self.stuck_at = at
+        self.near = [*self.near, left][-STUCK_PASSES:] if near else []
+        if len(self.near) == STUCK_PASSES:
+            if all(self.near):
+                self.stuck_at = at if self.stuck_at is None else self.stuck_at
+            elif self.floor_at is None:
+                self.floor_at = at
 
     def called(self, tokens: int, known: int, dollars: float, after_pass: bool) -> None:
         self.calls += 1
@@ -129,16 +172,31 @@ class _Run:
             self.known.append(known / tokens)
 
 
-def replays(session: Session, window: int, prices: Prices, settings: Settings) -> list[Replay]:
-    """The session under each way of keeping a window."""
+def replays(
+    session: Session, window: int, prices: Prices, settings: Settings, cases: Sequence[Case] = ()
+) -> list[Replay]:
+    """The session under each way of keeping a window; `cases` are the session cut somewhere."""
     trigger = settings.trigger_percent * window
+
     with tempfile.TemporaryDirectory(prefix="hermes_jev_eval_") as scratch:
+
+        def engine(number: int, **changed: Any) -> Engine:
+            chosen = settings.model_copy(update=changed)
+            return Engine(Lexical(), Store(Path(scratch) / str(number)), chosen, window)
+
+        other = "threshold" if settings.schedule == "rolling" else "rolling"
         ways: dict[str, Callable[[], Compactor]] = {
             "no compaction": Never,
             "last-3-stubs": lambda: LastStubs(3, trigger),
             "last-3-stubs, every call": lambda: LastStubs(3, 0),
             "stock": lambda: Stock(window, STOCK_TRIGGER * window, prices),
             "stock, our trigger": lambda: Stock(window, trigger, prices),
-            ENGINE: lambda: Engine(Lexical(), Store(Path(scratch)), settings, window),
+            ENGINE: lambda: engine(0),
+            f"{ENGINE}, {other}": lambda: engine(1, schedule=other),
         }
-        return [replay(session, name, make(), window, prices) for name, make in ways.items()]
+        ways |= {
+            f"{ENGINE}, deepen {depth}": lambda number=number, depth=depth: engine(number, deepen=depth)  # type: ignore[misc]
+            for number, depth in enumerate(DEPTHS, 2)
+            if depth != settings.deepen
+        }
+        return [replay(session, name, make(), window, prices, cases) for name, make in ways.items()]

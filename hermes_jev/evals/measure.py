@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..judge import Answers, Judge
+from ..policy import Cuts
 from ..store import Store
 from ..transcript import Transcript
 from . import baselines, engine_policy, rankers
-from .case import Case, case_of
+from .case import Case, case_of, whole_case_of
 from .corpus import Session
 from .generic import Generic
 from .judges import draws_of, is_oracle, judge_for
 from .options import ENGINE, THRESHOLDS, Options
+from .own_search import OwnRecovery, OwnSearch, own_recovery_of
 from .plans import carry_out
 from .recovery import Bm25, Searcher, recovery_of
 from .rows import Group, Row, Timing, averaged
@@ -38,15 +40,17 @@ class Measured(NamedTuple):
 
 
 class Shortened(NamedTuple):
-    """What a policy made of a case, and what it took. `ms` is None where nothing was timed."""
+    """What a policy made of a case, and what it took. `ms` is None where nothing was timed. `session` may open what was
+    cut, where it was stored."""
 
     messages: list[Any]
     answers: Answers = Answers()
     ms: float | None = None
+    session: str | None = None
 
 
 def measure(session: Session, options: Options, generic: Generic, searcher: Searcher | None = None) -> Measured:
-    """Every policy on every cut of one session."""
+    """Every policy on every cut of one session, and on the whole of it."""
     rows: list[Row] = []
     timings: list[Timing] = []
     searcher = searcher or Bm25()
@@ -59,6 +63,9 @@ def measure(session: Session, options: Options, generic: Generic, searcher: Sear
             for row, timing in bench.all():
                 rows.append(row)
                 timings += [timing] if timing else []
+        whole = whole_case_of(session, options.settings)
+        if whole is not None and whole.chars >= options.least_chars:
+            rows += _Bench(whole, options, Store(Path(scratch) / "whole"), searcher).whole()
     return Measured(tuple(rows), tuple(timings))
 
 
@@ -80,27 +87,43 @@ class _Bench:
         for share in self._shares:
             for name, messages in self._rankers(share):
                 yield self._row(name, "equal", share, Shortened(messages))
-        if ENGINE in self.options.policies:
-            for number, name in enumerate(self.options.judges):
-                if is_oracle(name) and not self.case.measures_loss:
-                    continue
-                judges = [judge_for(name, self.case, self.options, draw) for draw in range(draws_of(name))]
-                label = ENGINE if number == 0 else f"{ENGINE}/{name}"
-                for drawn in zip(*(self._engine(label, judge) for judge in judges), strict=True):
-                    yield averaged([row for row, _ in drawn]), drawn[0][1]
+        for label, name in self._judges():
+            judges = [judge_for(name, self.case, self.options, draw) for draw in range(draws_of(name))]
+            draws = (self._engine(label, judge, f"{label} {draw}") for draw, judge in enumerate(judges))
+            for drawn in zip(*draws, strict=True):
+                yield averaged([row for row, _ in drawn]), drawn[0][1]
+
+    def whole(self) -> Iterator[Row]:
+        """Rows of all policies as they are, for sizes: nothing comes after a whole session that could need anything."""
+        for name in self.options.policies:
+            if name != ENGINE:
+                yield self._row(name, "whole", None, self._timed(partial(baselines.policy(name), self.case)))[0]
+        for label, name in self._judges():
+            judge = judge_for(name, self.case, self.options)
+            yield self._row(label, "whole", None, self._pruned(judge, label))[0]
+
+    def _judges(self) -> Iterator[tuple[str, str]]:
+        """What the engine is called with each judge, and the judge's name."""
+        for number, name in enumerate(self.options.judges if ENGINE in self.options.policies else ()):
+            if self.case.measures_loss or not is_oracle(name):
+                yield ENGINE if number == 0 else f"{ENGINE}/{name}", name
 
     @property
     def _shares(self) -> tuple[float, ...]:
         return self.options.shares if self.case.measures_loss else ()
 
-    def _engine(self, name: str, judge: Judge) -> Iterator[tuple[Row, Timing | None]]:
-        settings, prefix = self.options.settings, self.case.prefix
+    def _pruned(self, judge: Judge, session: str) -> Shortened:
         started = time.perf_counter()
-        pruned = engine_policy.prune_by_default(prefix, judge, settings, self.store)
+        pruned = engine_policy.prune_by_default(self.case.prefix, judge, self.options.settings, self.store, session)
         ms = 1_000 * (time.perf_counter() - started)
         receipt = pruned.receipt
         answers = Answers(requests=receipt.requests, input_tokens=receipt.input_tokens, cost=receipt.cost)
-        row, timing = self._row(name, "policy", None, Shortened(pruned.messages, answers, ms))
+        return Shortened(pruned.messages, answers, ms, session)
+
+    def _engine(self, name: str, judge: Judge, session: str) -> Iterator[tuple[Row, Timing | None]]:
+        settings, prefix = self.options.settings, self.case.prefix
+        pruned = self._pruned(judge, session)
+        row, timing = self._row(name, "policy", None, pruned)
         yield self._with_second_pass(row, pruned.messages, judge) if name == ENGINE else row, timing
         ranked = engine_policy.rank(prefix, judge, settings, self.store)
         for share in self._shares:
@@ -129,6 +152,7 @@ class _Bench:
         promises = group == "policy"
         compared = promises or name.startswith(ENGINE)
         recovery = recovery_of(case, loss, self.searcher) if promises and case.measures_loss else None
+        own = self._own_recovery(loss, got.session) if recovery else None
         needed_results = {need.results[-1] for need in case.needs if need.results}
         row = Row(
             id=case.session.id,
@@ -157,6 +181,9 @@ class _Bench:
             search_steps=recovery.steps if recovery else 0,
             search_found=recovery.found if recovery else 0,
             search_shown=recovery.shown if recovery else 0,
+            own_found=own.found if own else 0,
+            own_shown=own.shown if own else 0,
+            own_expanded=own.expanded if own else 0,
             words_kept=not promises or _words(case.prefix) == _words(got.messages),
             paired=not promises or _paired(got.messages) >= _paired(case.prefix),
             requests=got.answers.requests,
@@ -164,6 +191,11 @@ class _Bench:
             cost=got.answers.cost,
         )
         return row, Timing(name, case.chars, got.ms) if got.ms is not None else None
+
+    def _own_recovery(self, loss: Loss, session: str | None) -> OwnRecovery | None:
+        if session is None:
+            return None
+        return own_recovery_of(self.case, loss, OwnSearch(self.store, session), Cuts(self.options.settings))
 
     def _matched(self, loss: Loss, *, full: bool) -> dict[str, float]:
         """Needed strings lost in percent when rankers remove as much as was removed here; not `full`: recency alone."""

@@ -1,7 +1,8 @@
 """Would one search have brought back what was lost?
 
 For each later step that misses something, the query is made of words the step really wrote, without the missing
-strings. The searcher can be exchanged; the one here is a plain BM25 over whole results, with one excerpt a hit.
+strings. The searcher can be exchanged; the one here is a plain BM25 over whole results, with one excerpt a hit. The
+engine's own search is asked in `own_search`.
 """
 
 from __future__ import annotations
@@ -59,10 +60,7 @@ class Recovery(NamedTuple):
 
 def recovery_of(case: Case, loss: Loss, searcher: Searcher) -> Recovery:
     """Search once for each step that misses something carried by a result."""
-    missing: dict[int, list[Need]] = defaultdict(list)
-    for need in loss.lost:
-        if need.results:
-            missing[need.used_at].append(need)
+    missing = missing_of(loss)
     if not missing:
         return Recovery(0, 0, 0)
     documents = [_document(case, place) for place in case.results if place in loss.cut]
@@ -72,6 +70,15 @@ def recovery_of(case: Case, loss: Loss, searcher: Searcher) -> Recovery:
         found += any(hit.at in need.results for need in needs for hit in hits)
         shown += any(need.text in hit.excerpt for need in needs for hit in hits)
     return Recovery(len(missing), found, shown)
+
+
+def missing_of(loss: Loss) -> dict[int, list[Need]]:
+    """The lost strings that a result carried, by the later step that writes them."""
+    missing: dict[int, list[Need]] = defaultdict(list)
+    for need in loss.lost:
+        if need.results:
+            missing[need.used_at].append(need)
+    return missing
 
 
 def _document(case: Case, place: int) -> Document:

@@ -6,9 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from .cost import Replay
-from .options import ENGINE
 from .passes import Passes
-from .run import Evaluation
+from .run import LEAST_FOR_COST, Evaluation
 from .statistics import estimate
 from .tables import Table
 
@@ -62,15 +61,10 @@ def _cost(found: Sequence[Replay], window: int, seed: int) -> Table:
     by_policy: dict[str, list[Replay]] = defaultdict(list)
     for replay in found:
         by_policy[replay.policy].append(replay)
-    ours = {at: one.dollars for at, one in enumerate(by_policy.get(ENGINE, ()))}
     cells = []
     for name, own in by_policy.items():
         stable = [one.stability for one in own if one.stability is not None]
         freed = [one.freed for one in own if one.freed]
-        difference = estimate(
-            [(one.session, 100 * (ours[at] / one.dollars - 1) if one.dollars else None) for at, one in enumerate(own)],
-            seed,
-        )
         cells.append(
             (
                 name,
@@ -82,26 +76,41 @@ def _cost(found: Sequence[Replay], window: int, seed: int) -> Table:
                 f"{_mean(stable):.2f}" if stable else "-",
                 f"{_mean([one.tokens for one in own]):,.0f}",
                 estimate([(one.session, one.dollars) for one in own], seed).text(2),
-                "-" if name == ENGINE else difference.text(),
+                *(_against(own, by_policy[other], name == other, seed) for other in _AGAINST),
+                estimate([(one.session, 100 * share) for one in own for share in one.lost], seed).text(),
                 f"{sum(one.stuck_at is not None for one in own)}",
-                f"{sum(one.stuck_at is not None and one.words >= 0.95 * 0.6 * window for one in own)}",
+                f"{sum(one.stuck_at is None and one.floor_at is not None for one in own)}",
                 f"{sum(one.over for one in own)}",
             )
         )
     columns = (
         "policy", "sessions", "passes", "freed, first → last, %", "cache kept", "mean prompt", "$ a session",
-        f"{ENGINE} against it, %", "stuck", "of these by words", "calls over the window",
+        *(f"than {other}, $" for other in _AGAINST), "needed strings lost, %", "stuck", "floor of words",
+        "calls over the window",
     )  # fmt: skip
     notes = (
-        f"Sessions of over 400,000 characters, about 100,000 tokens, replayed call by call in a window of {window:,} "
-        "tokens. Stuck: ten passes in a row end above 95 % of the trigger; by words: what no result holds is more than "
-        "that by itself. The cache is taken to be warm, tokens are estimated, system prompt and tool schemas are not "
-        "counted: the sums are for comparing, not for quoting. The stock engine's summaries are filler of the length "
-        "it asks for.",
+        f"Sessions of over {LEAST_FOR_COST:,} tokens by our own estimate, replayed call by call in a window of "
+        f"{window:,} tokens. The differences are paired, session by session. Lost: what the prompt no longer holds "
+        "where the session is cut, on the cases that measure loss; of the stock engine's summaries nothing counts as "
+        "held. Stuck: ten passes in a row end above 95 % of the trigger while old results or long inputs of 5 % of the "
+        "window were left to cut; where nothing but words was, they are the floor. The cache is taken to be warm, "
+        "tokens are estimated, system prompt and tool schemas are not counted: the sums are for comparing, not for "
+        "quoting. The stock engine's summaries are filler of the length it asks for.",
     )
     if not found:
         return Table("cost", "Money with a prompt cache", columns, (), ("Not defined: no session is that long.",))
     return Table("cost", "Money with a prompt cache", columns, tuple(cells), notes)
+
+
+_AGAINST = ("stock", "no compaction")
+"""What dollars are compared with."""
+
+
+def _against(own: Sequence[Replay], other: Sequence[Replay], same: bool, seed: int) -> str:
+    """The mean difference in dollars, session by session."""
+    if same:
+        return "-"
+    return estimate([(a.session, a.dollars - b.dollars) for a, b in zip(own, other, strict=True)], seed).text(2)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -6,17 +6,20 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-Group = Literal["policy", "equal", "threshold"]
+Group = Literal["policy", "equal", "threshold", "whole"]
 
 
 @dataclass(frozen=True)
 class Row:
     """One policy on one case: the transcript `id`, a part of `session`, cut where the share `cut` of it is over.
 
-    `group` says how its size came about: as the policy has it, at a `share` of tool characters, or by a threshold of
-    the engine (`share` holds the threshold). Sizes are characters. `lost` counts needed strings; `old` and `old_lost`
-    those whose newest carrier was ten or more results back. `again` are the characters of results that would have to be
-    fetched again, each once. `matched` holds what rankers lose on this very case at this very size.
+    `group` says how its size came about: as the policy has it, at a `share` of tool characters, by a threshold of
+    the engine (`share` holds the threshold), or as the policy has it on the whole session, which is for sizes alone.
+    Sizes are characters. `lost` counts needed strings; `old` and `old_lost` those whose newest carrier was ten or more
+    results back. `again` are the characters of results that would have to be fetched again, each once. `matched` holds
+    what rankers lose on this very case at this very size. Of the `search_steps` that miss something of a result,
+    `search_found` and `search_shown` are helped by a plain search; `own_found`, `own_shown` and `own_expanded` by the
+    engine's own, for rows of the engine.
     """
 
     id: str
@@ -45,6 +48,9 @@ class Row:
     search_steps: float = 0
     search_found: float = 0
     search_shown: float = 0
+    own_found: float = 0
+    own_shown: float = 0
+    own_expanded: float = 0
     words_kept: bool = True
     paired: bool = True
     stable: float | None = None
@@ -85,7 +91,7 @@ class Row:
 
 _AVERAGED = (
     *("removed", "tool_removed", "lost", "old_lost", "results_lost", "steps_hit", "again"),
-    *("search_steps", "search_found", "search_shown"),
+    *("search_steps", "search_found", "search_shown", "own_found", "own_shown", "own_expanded"),
 )
 
 

@@ -11,7 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from ..tokens import message_tokens
 from . import generic as generics
+from .case import case_of
 from .corpus import Session, sessions
 from .cost import Replay, replays
 from .generic import Generic, owner_of
@@ -20,12 +22,9 @@ from .options import Options
 from .passes import Passes, repeat
 from .prices import Prices
 from .rows import Row, Timing
-from .texts import size_of
 
 LEAST_FOR_COST = 100_000
 """Estimated tokens from which a session is replayed with prices: below, no policy acts."""
-
-CHARS_PER_TOKEN = 4
 
 Half = Literal["even", "odd"]
 
@@ -65,6 +64,11 @@ class Evaluation(NamedTuple):
     passes: tuple[Passes, ...]
     replays: tuple[Replay, ...]
     skipped: tuple[str, ...]
+
+    @property
+    def cases(self) -> int:
+        """How many prefixes were compared; whole sessions are none."""
+        return len({(row.id, row.cut) for row in self.rows if row.group != "whole"})
 
 
 Progress = Callable[[str, int], None]
@@ -118,14 +122,22 @@ def generic_of(paths: Sequence[str], named: str | None) -> Generic:
 
 def _work(session: Session, plan: Plan, generic: Generic) -> Done:
     measured = measure(session, plan.options, generic)
-    enough = plan.cost and size_of(session.messages) >= LEAST_FOR_COST * CHARS_PER_TOKEN
     settings = plan.options.settings
     return Done(
         session.id,
         measured,
         (repeat(session, settings),) if plan.cycles else (),
-        tuple(replays(session, plan.window, plan.prices, settings)) if enough else (),
+        tuple(_replays(session, plan, generic)) if plan.cost else (),
     )
+
+
+def _replays(session: Session, plan: Plan, generic: Generic) -> list[Replay]:
+    if sum(map(message_tokens, session.messages)) < LEAST_FOR_COST:
+        return []
+    options = plan.options
+    cut = [case_of(session, share, generic, options.settings) for share in options.cuts]
+    cases = [case for case in cut if case is not None and case.measures_loss]
+    return replays(session, plan.window, plan.prices, options.settings, cases)
 
 
 def _each(work: Callable[[Session], Done], found: Iterator[Session], jobs: int) -> Iterator[Done]:

@@ -14,6 +14,12 @@ from .statistics import Estimate, estimate
 LEAST_OF_A_KIND = 10
 """Cases from which a kind of session is judged by itself."""
 
+TOOL_HEAVY = 0.7
+"""A session is tool-heavy from this share of its characters in tool results on."""
+
+_BESIDE_KINDS = ("last-3-stubs", "protect-10k-tokens", "stock-prune")
+"""The policies that stand beside the engine kind by kind, where all of them would hide it."""
+
 
 class Table(NamedTuple):
     """Cells are text; the first column is names. `notes` say what the columns mean and what is not defined."""
@@ -29,10 +35,12 @@ Value = Callable[[Row], float | None]
 
 
 def comparison_tables(evaluation: Evaluation) -> list[Table]:
-    """Policies as they are, matched comparisons, equal size, kinds, thresholds, recovery and promises."""
+    """Policies as they are on prefixes and on whole sessions, matched comparisons, equal size, kinds, thresholds,
+    recovery and promises."""
     rows, seed = evaluation.rows, evaluation.plan.options.seed
     tables = [
         _sizes(_of(rows, "policy"), seed),
+        _whole(_of(rows, "whole")),
         _losses(_of(rows, "policy"), seed),
         *_equal(_of(rows, "equal"), seed),
         _kinds(_of(rows, "policy"), seed),
@@ -89,6 +97,41 @@ def _sizes(rows: Sequence[Row], seed: int) -> Table:
         "is fetched again once.",
     )
     return Table("sizes", "What each policy removes", columns, tuple(cells), notes)
+
+
+def _whole(rows: Sequence[Row]) -> Table:
+    """Sizes over whole sessions: by kind, of the tool-heavy ones, and of all."""
+    groups = [(kind, [row for row in rows if row.kind == kind]) for kind in sorted({row.kind for row in rows})]
+    few = [(kind, [r for r in own if r.policy == ENGINE or r.policy in _BESIDE_KINDS]) for kind, own in groups]
+    heavy = [row for row in rows if row.tool_chars >= TOOL_HEAVY * row.chars]
+    cells = []
+    for group, found in (*few, ("tool-heavy", heavy), ("all", rows)):
+        # The engine first: the others are what it stands beside.
+        for name, own in sorted(_by_policy(found).items(), key=lambda item: not item[0].startswith(ENGINE)):
+            chars, tool, bound = (
+                sum(sizes) for sizes in zip(*((r.chars, r.tool_chars, r.bound) for r in own), strict=True)
+            )
+            removed = sum(r.tool_removed for r in own)
+            cells.append(
+                (
+                    f"{group}: {name}",
+                    str(len(own)),
+                    _percent(sum(r.removed for r in own), chars),
+                    _percent(removed, tool),
+                    _percent(removed, bound),
+                    _percent(bound, tool),
+                )
+            )
+    columns = (
+        "sessions: policy", "sessions", "of all characters", "of tool characters", "of what the pins allow",
+        "the pins allow, of tool characters",
+    )  # fmt: skip
+    notes = (
+        "Removed from sessions as they ended instead of from their beginnings, in percent of all characters of such "
+        f"sessions together. Tool-heavy: at least {100 * TOOL_HEAVY:.0f} % of a session's characters are tool results. "
+        "Nothing follows the end of a session, so this table says nothing of losses.",
+    )
+    return Table("whole", "What each policy removes from whole sessions", columns, tuple(cells), notes)
 
 
 def _percent(part: float, whole: float) -> str:
@@ -281,20 +324,23 @@ def _recovery(rows: Sequence[Row]) -> Table:
     for name, own in _by_policy(rows).items():
         steps = sum(row.search_steps for row in own)
         found, shown = sum(row.search_found for row in own), sum(row.search_shown for row in own)
+        ours = (sum(vars(row)[field] for row in own) for field in ("own_found", "own_shown", "own_expanded"))
         if steps:
-            cells.append((name, f"{steps:.0f}", _percent(found, steps), _percent(shown, steps)))
+            product = [_percent(part, steps) if name.startswith(ENGINE) else "-" for part in ours]
+            cells.append((name, f"{steps:.0f}", _percent(found, steps), _percent(shown, steps), *product))
     notes = (
-        "Of the later steps that miss something a result held: a right result among the first four hits, and a missing "
-        "string in what those hits show, in percent. The search is a plain BM25 of this evaluation with one excerpt of "
-        "2,500 characters a hit, not the product's; the query is made of words that the step really wrote.",
+        "Of the later steps that miss something a result held, in percent. Plain search, for every policy: a BM25 of "
+        "this evaluation over what was cut; a right result among the first four hits, and a missing string in what "
+        "they show, 2,500 characters each. session_search, for the engine: the product asked about what its pass cut, "
+        "with the same query; a right result among the first four hits, a missing string in the one reply of at most "
+        "4,000 characters, and there or in one page of expand of the best of those four hits. The query is made of "
+        "words that the step really wrote, without the missing strings.",
     )
-    return Table(
-        "recovery",
-        "What one search would bring back",
-        ("policy", "steps", "right result", "string shown"),
-        tuple(cells),
-        notes,
-    )
+    columns = (
+        "policy", "steps", "plain search: right result", "string shown",
+        "session_search: right result", "string in the reply", "after one expand",
+    )  # fmt: skip
+    return Table("recovery", "What one search would bring back", columns, tuple(cells), notes)
 
 
 def _promises(evaluation: Evaluation) -> Table:
@@ -304,6 +350,7 @@ def _promises(evaluation: Evaluation) -> Table:
         timings[timing.policy].append(timing.ms)
     seed = evaluation.plan.options.seed
     for name, own in _by_policy(_of(evaluation.rows, "policy")).items():
+        asked = [row for row in evaluation.rows if row.policy == name and row.group in ("policy", "whole")]
         again = [row.again_unchanged for row in own if row.again_unchanged is not None]
         times = sorted(timings[name])
         cells.append(
@@ -313,8 +360,8 @@ def _promises(evaluation: Evaluation) -> Table:
                 _percent(sum(row.paired for row in own), len(own)),
                 _percent(sum(again), len(again)) if again else "-",
                 _short(_mean(own, lambda r: None if r.stable is None else 100 * r.stable, seed)),
-                str(sum(row.requests for row in own)),
-                f"{sum(row.cost for row in own):.4f}",
+                str(sum(row.requests for row in asked)),
+                f"{sum(row.cost for row in asked):.4f}",
                 f"{times[len(times) // 2]:.0f}" if times else "-",
                 f"{times[int(0.95 * len(times))]:.0f}" if times else "-",
             )
@@ -323,5 +370,8 @@ def _promises(evaluation: Evaluation) -> Table:
         "policy", "words unchanged", "pairs whole", "second pass unchanged", "prefix kept by the next pass",
         "judge requests", "judge $", "ms, median", "ms, 95 %",
     )  # fmt: skip
-    notes = ("In percent of cases; the kept prefix in percent of the prompt's characters. Times vary from run to run.",)
+    notes = (
+        "In percent of cases; the kept prefix in percent of the prompt's characters. Requests and dollars count whole "
+        "sessions too. Times vary from run to run.",
+    )
     return Table("promises", "Promises, requests and time", columns, tuple(cells), notes)
