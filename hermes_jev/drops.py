@@ -210,6 +210,11 @@ def key(text: str, side: Side) -> str:
     return f"\0hermes_jev {side}\0{text}"
 
 
+def whole(pointer: str) -> str:
+    """What the store knows a result by that nothing was cut of and that names calls that left."""
+    return f"\0hermes_jev whole\0{pointer}"
+
+
 # --- what is stored of a run ------------------------------------------------------------------------------------------
 
 RECORD_TOOL = "[calls]"

@@ -11,6 +11,7 @@ import copy
 import logging
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +30,14 @@ from .lineage import Lineage
 from .notes import Notes
 from .paging import Room
 from .pins import EXPAND_TOOL
-from .policy import Cuts, prompt_room, should_compact
+from .policy import Cuts, estimated_if_due, prompt_room, should_compact
 from .prune import run
 from .quiet import GROWTH, Quiet
 from .recall import SCHEMAS, Recall
 from .receipts import Receipt
 from .registration import extend
 from .regret import record_expand
+from .rolling import NEVER_ASKED, Rolling
 from .running import note
 from .settings import Resolved, Settings
 from .state_db import FILE_NAME, StateDb
@@ -53,6 +55,7 @@ logger = logging.getLogger(__name__)
 NAME = "hermes_jev"
 
 TURNS_ARE_ANNOUNCED = hasattr(ContextEngine, "on_turn_complete")
+ROLLING_IS_ASKED_FOR = hasattr(ContextEngine, "prune_tool_results_only")
 
 STORE_PATIENCE_S = 1.0
 """Seconds an operation waits for another process' lock: a pass has four, and the user waits for all of them."""
@@ -71,6 +74,7 @@ class JevEngine(HostFields, ContextEngine):
         self._lineage = Lineage()
         self._passes = 0
         self._quiet = Quiet()
+        self._rolling = Rolling()
         self._told = Told()
         # What the engine itself estimated when it asked for a pass before any request.
         self._estimated = 0
@@ -159,7 +163,7 @@ class JevEngine(HostFields, ContextEngine):
 
     def _forget_passes(self) -> None:
         self._passes = 0
-        self._quiet = Quiet()
+        self._quiet, self._rolling = Quiet(), Rolling()
         self._told.forget()
         self._estimated = 0
         self._last = None
@@ -172,14 +176,7 @@ class JevEngine(HostFields, ContextEngine):
         self.awaiting_real_usage_after_compression = False
         self._told.forget()
         self._handed = 0
-        usage = usage if isinstance(usage, dict) else {}
-        prompt = whole_number(usage.get("prompt_tokens"))
-        self._quiet.response(prompt, self._settings.trigger_percent * self._room())
-        if prompt <= 0:
-            return
-        self.last_prompt_tokens = self.last_real_prompt_tokens = prompt
-        self.last_completion_tokens = whole_number(usage.get("completion_tokens"))
-        self.last_total_tokens = whole_number(usage.get("total_tokens")) or prompt + self.last_completion_tokens
+        self._quiet.response(self._count(usage), self._settings.trigger_percent * self._room())
 
     def should_compress(self, prompt_tokens: int | None = None) -> bool:
         """Whether a pass is due: the window is filled to the trigger, and what the last pass left has changed enough
@@ -200,14 +197,10 @@ class JevEngine(HostFields, ContextEngine):
         text there may be none. Once the provider has counted, its number is better."""
         if self.last_real_prompt_tokens > 0 or not self._settings.enabled or self._quiet.active:
             return False
-        if not isinstance(messages, list) or not all(isinstance(message, Mapping) for message in messages):
-            return False
-        tokens = Transcript.parse(messages).tokens
-        if should_compact(tokens, whole_number(self.context_length), self._settings) == "no":
-            return False
-        self._told.say(True, 0)
-        self._estimated = tokens
-        return True
+        self._estimated = estimated_if_due(messages, whole_number(self.context_length), self._settings)
+        if self._estimated:
+            self._told.say(True, 0)
+        return self._estimated > 0
 
     @property
     def _settings(self) -> Settings:
@@ -220,14 +213,6 @@ class JevEngine(HostFields, ContextEngine):
         """Newer hosts announce the end of a turn."""
         self._quiet.turn_over()
         self._told.forget()
-
-    def should_defer_preflight_to_real_usage(self, rough_tokens: int) -> bool:
-        """Never: the rough count is good enough to ask for a pass."""
-        return False
-
-    def get_automatic_compaction_status_message(self, *, phase: str, default_message: str, **_context: Any) -> str:
-        """What newer hosts show the user during a pass: nothing is summarised."""
-        return "hermes_jev: shortening old tool output; nothing that was said changes"
 
     def has_content_to_compress(self, messages: list[dict[str, Any]]) -> bool:
         """Whether any old result could be cut. Cheap, and asks nobody."""
@@ -265,23 +250,36 @@ class JevEngine(HostFields, ContextEngine):
     def _pass(
         self, messages: list[dict[str, Any]], current_tokens: int, focus: str | None, force: bool, refused: bool
     ) -> Pruned:
-        settings = self._settings
         # Without a count of its own, the host asked for this pass with a number that did lead to it.
         used = max(current_tokens or self._quiet.last[1], self._estimated)
         self._estimated = 0
-        job = Job(
-            settings=settings,
-            judge=self._judge(),
-            store=self._store(),
-            gate=gate([host.redact]),
-            session=self._lineage.session,
-            focus=(focus or "").strip(),
-            window=self.context_length or None,
-            used=used or None,
-            forced=force,
-            overflow=not force and (refused or 0 < self._room() < used),
-        )
+        overflow = not force and (refused or 0 < self._room() < used)
+        job = replace(self._job(used), focus=(focus or "").strip(), forced=force, overflow=overflow)
         return run(messages, job)
+
+    def prune_tool_results_only(
+        self, messages: list[dict[str, Any]], current_tokens: int | None = None
+    ) -> tuple[list[dict[str, Any]], int]:
+        """Newer hosts offer this after each round of tools for which no pass was due. With the rolling
+        schedule recent results are settled here. The host keeps its list and rows, and catches what is raised."""
+        used, settings = whole_number(current_tokens), self._settings
+        if not (settings.enabled and settings.schedule == "rolling" and self._rolling.due(used, self._room())):
+            return messages, 0
+        after, _, receipt, _ = run(messages, replace(self._job(used), rolling=True))
+        self._rolling.looked(used, receipt.tokens_before - receipt.tokens_after)
+        count = receipt.count("truncate") + receipt.count("remove")
+        if after is messages or not count:
+            return messages, 0
+        self._last, self._passes = receipt, self._passes + 1
+        logger.info("hermes_jev: rolling: %s", receipt.summary())
+        self._listeners.tell(listeners.after(receipt, self._lineage.session))
+        return after, count
+
+    def _job(self, used: int) -> Job:
+        return Job(
+            self._settings, self._judge(), self._store(), gate([host.redact]), self._lineage.session,
+            window=self.context_length or None, used=used or None,
+        )  # fmt: skip
 
     def _report(self, messages: list[dict[str, Any]], pruned: Pruned) -> list[dict[str, Any]]:
         receipt = pruned.receipt
@@ -380,6 +378,8 @@ class JevEngine(HostFields, ContextEngine):
         self._resolved = inside(host.plugin_settings(), host.environment())
         for problem in self._resolved.problems:
             self._notes.log_once(problem)
+        if self._settings.schedule == "rolling" and not ROLLING_IS_ASKED_FOR:
+            self._notes.say(NEVER_ASKED, logging.INFO)
 
     def _judge(self) -> Judge:
         return host.judge(self._settings, self._notes)

@@ -1,14 +1,15 @@
-"""The fields that hosts read from an engine and write to it without asking: plain attributes, nothing else will do."""
+"""What hosts read from an engine and write to it without asking: plain attributes, nothing else will do for fields."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from .settings import Settings
+from .tokens import whole_number
 
 
 class HostFields:
-    """Token state, the trigger, and what the host shows the user after a pass."""
+    """Token state, the trigger, and what the host shows the user during a pass and after it."""
 
     # The host keeps these many messages out of its own preflight test; the engine pins by calls, not by messages.
     protect_first_n = 3
@@ -39,6 +40,24 @@ class HostFields:
             for name, value in vars(self).items()
             if name in self._own or isinstance(value, bool | int | float | str | None)
         }
+
+    def should_defer_preflight_to_real_usage(self, rough_tokens: int) -> bool:
+        """Never: the rough count is good enough to ask for a pass."""
+        return False
+
+    def get_automatic_compaction_status_message(self, *, phase: str, default_message: str, **_context: Any) -> str:
+        """What newer hosts show the user during a pass: nothing is summarised."""
+        return "hermes_jev: shortening old tool output; nothing that was said changes"
+
+    def _count(self, usage: Any) -> int:
+        """Take over what the provider counted of the last prompt; 0 where it did not say, and the fields stay."""
+        counted = usage if isinstance(usage, dict) else {}
+        prompt = whole_number(counted.get("prompt_tokens"))
+        if prompt > 0:
+            self.last_prompt_tokens = self.last_real_prompt_tokens = prompt
+            self.last_completion_tokens = whole_number(counted.get("completion_tokens"))
+            self.last_total_tokens = whole_number(counted.get("total_tokens")) or prompt + self.last_completion_tokens
+        return prompt
 
     def _abort(self, why: str) -> None:
         """The host shows this to the user; the next pass clears it."""

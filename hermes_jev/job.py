@@ -28,6 +28,7 @@ class Job:
     """Everything a pass needs beside the messages.
 
     `window` and `used` are tokens. `session` is who may open the pointers later. `focus` is a topic to favour.
+    `rolling` settles the results of the last few calls before the window fills.
     """
 
     settings: Settings
@@ -41,3 +42,4 @@ class Job:
     used: int | None = None
     forced: bool = False
     overflow: bool = False
+    rolling: bool = False

@@ -103,7 +103,7 @@ class _Keeper:
         for ordinal, runs in by_anchor.items():
             calls = [exchange.ordinal for run in runs for exchange in run.exchanges]
             if all(number in known for number in (ordinal, *calls)):
-                part = self._naming(ordinal, runs, known[ordinal].text, {number: known[number].id for number in calls})
+                part = self._naming(ordinal, runs, known[ordinal], {number: known[number].id for number in calls})
                 items += part
                 sizes[ordinal] = len(part)
         replies = iter(self._keep(items))
@@ -116,10 +116,11 @@ class _Keeper:
                 leaving += by_anchor[ordinal]
         return leaving, naming
 
-    def _naming(self, ordinal: int, runs: Sequence[drops.Run], text: str, pointers: Mapping[int, str]) -> list[Keep]:
+    def _naming(self, ordinal: int, runs: Sequence[drops.Run], kept: Kept, pointers: Mapping[int, str]) -> list[Keep]:
         """The result that names the calls that leave, and a record of each of its runs."""
         decision = self.plan.actions.get(ordinal)
         is_notice = decision is not None and decision.action != "keep"
+        text = kept.text if is_notice else self.exchanges[ordinal].text
         named = drops.with_naming(text, drops.naming(list(pointers.values())), is_notice=is_notice)
         return [self._exchange(self.exchanges[ordinal], named), *(self._record(run, pointers, named) for run in runs)]
 
@@ -196,8 +197,9 @@ class _Keeper:
         return {decision.exchange.ordinal: reply for decision, reply in zip(repeated, replies, strict=True)}
 
     def _plain(self, exchange: Exchange) -> Keep:
-        """A result that stays as it is and will name calls that left."""
-        return self._exchange(exchange, exchange.text)
+        """A result that stays as it is and will name calls that left. Its own text is not noted as a cut: many results
+        are "ok", and one text stands for one original."""
+        return replace(self._exchange(exchange), render=drops.whole)
 
     def _input(self, exchange: Exchange) -> Keep:
         short = exchange.arguments

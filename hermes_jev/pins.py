@@ -24,6 +24,9 @@ Pin = Literal[
     "kept",
 ]
 
+BY_SIZE: frozenset[Pin] = frozenset(("small", "file_preview", "unshrinkable"))
+"""Pins of results that have nothing to give, whatever they hold."""
+
 UNSEEN: Pin = "newest_turn"
 """Results of the newest assistant turn: the model has not read them yet."""
 

@@ -15,9 +15,10 @@ from . import arguments, prose
 from .drops import NAMING_CHARS, Anchors, Group, Run, groups_in, naming_in
 from .goal import words_in
 from .policy import Action, Cuts, Decision
+from .prompt_cache import Change
 from .settings import Settings
 from .store.values import MIN_ID_LENGTH
-from .tokens import estimate_tokens, message_tokens, value_tokens
+from .tokens import estimate_tokens, value_tokens
 from .transcript import Exchange, Transcript
 
 _ANY_POINTER = "r-" + "a" * MIN_ID_LENGTH
@@ -73,21 +74,29 @@ class Costs:
 
     def freed(self, plan: Plan) -> int:
         """What the whole plan frees."""
+        return sum(change.freed for change in self.changes(plan))
+
+    def changes(self, plan: Plan) -> list[Change]:
+        """What the plan frees, message by message."""
         gone = plan.gone
-        results = sum(
-            self.cuts.gain(decision.exchange, decision.action) or 0
-            for decision in plan.decisions
-            if decision.exchange.ordinal not in gone
-        )
-        turns = sum(self.group(group) for run in plan.runs for group in run.groups) - _NAMING_TOKENS * len(plan.runs)
-        inputs = sum(
-            self.input(exchange) or 0 for exchange in self.transcript.completed if exchange.ordinal in plan.inputs
-        )
-        return results + turns + inputs + sum(self.text(at) or 0 for at in plan.texts)
+        found = [Change(run.start, self._leaves(run)) for run in plan.runs]
+        found += [Change(run.anchor.result_at or 0, 0) for run in plan.runs]
+        for decision in plan.decisions:
+            exchange = decision.exchange
+            if decision.action not in ("keep", "drop") and exchange.ordinal not in gone:
+                found.append(Change(exchange.result_at or 0, self.cuts.gain(exchange, decision.action) or 0))
+        for exchange in self.transcript.completed:
+            if exchange.ordinal in plan.inputs and exchange.ordinal not in gone:
+                found.append(Change(exchange.call_at, self.input(exchange) or 0))
+        return [*found, *(Change(at, self.text(at) or 0) for at in plan.texts)]
+
+    def _leaves(self, run: Run) -> int:
+        """What a run frees, less the line that then names it."""
+        return sum(map(self.group, run.groups)) - _NAMING_TOKENS
 
     def group(self, group: Group) -> int:
         """What a turn takes as it stands."""
-        return self._once("group", group.start, lambda: self._tokens(group.start, group.stop)) or 0
+        return sum(self.transcript.sizes[group.start : group.stop])
 
     def input(self, exchange: Exchange) -> int | None:
         """What shortening a call's input frees; None where it cannot be shortened."""
@@ -101,9 +110,6 @@ class Costs:
         if (kind, number) not in self._known:
             self._known[kind, number] = count()
         return self._known[kind, number]
-
-    def _tokens(self, start: int, stop: int) -> int:
-        return sum(message_tokens(message) for message in self.transcript.messages[start:stop])
 
     def _input(self, exchange: Exchange) -> int | None:
         raw = self.transcript.messages[exchange.call_at]["tool_calls"][exchange.slot]["function"].get("arguments")
@@ -122,7 +128,7 @@ class Costs:
         """The plan with these turns leaving as well as those that already do."""
         wanted = {**plan.wanted, **{group.start: group for group in groups}}
         anchors = Anchors(self.transcript, _cut_in(plan, wanted), self._can_be_cut, lambda e: self._names(plan, e))
-        runs = tuple(anchors.runs(wanted.values()))
+        runs = tuple(run for run in anchors.runs(wanted.values()) if self._leaves(run) > 0)
         gone = {exchange.ordinal for run in runs for exchange in run.exchanges}
         named = {run.anchor.ordinal for run in runs}
         changed = []
@@ -133,7 +139,8 @@ class Costs:
                 changed.append(before if before.action == "drop" else replace(before, action="drop", reason=reason))
             elif exchange.ordinal in named or before.action == "drop":
                 changed.append(self._staying(before, reason))
-        return replace(plan.with_decisions(changed), runs=runs, wanted=wanted)
+        inputs = {ordinal: rung for ordinal, rung in plan.inputs.items() if ordinal not in gone}
+        return replace(plan.with_decisions(changed), runs=runs, wanted=wanted, inputs=inputs)
 
     def _staying(self, before: Decision, reason: str) -> Decision:
         """What becomes of a result in a turn that stays to name those that leave."""

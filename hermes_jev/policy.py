@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from . import notice, rank
 from .calibration import Calibration, Tally, calibrate, fixed
@@ -28,6 +28,9 @@ Trigger = Literal["no", "compact", "urgent"]
 FLAT_MINIMUM = 12
 """A judge that gave this many verdicts and none at its threshold has said nothing about which."""
 
+TARGET_REACHED = "target reached"
+"""Why a result stays that a judge without a signal would have let go."""
+
 CLEARLY_SHORTER = 200
 """Characters by which a replaced result must be shorter."""
 
@@ -40,6 +43,14 @@ def should_compact(used: int, window: int, settings: Settings) -> Trigger:
     if used >= settings.urgent_percent * room:
         return "urgent"
     return "compact" if used >= settings.trigger_percent * room else "no"
+
+
+def estimated_if_due(messages: Any, window: int, settings: Settings) -> int:
+    """Estimated tokens of the messages when these alone fill a window to the trigger, else 0."""
+    if not isinstance(messages, list) or not all(isinstance(message, Mapping) for message in messages):
+        return 0
+    tokens = Transcript.parse(messages).tokens
+    return tokens if should_compact(tokens, window, settings) != "no" else 0
 
 
 def prompt_room(window: int, settings: Settings) -> int:
@@ -193,9 +204,13 @@ class Cuts:
 
     def __init__(self, settings: Settings, transcript: Transcript | None = None, task: str | None = None) -> None:
         self._settings = settings
-        self._facts = Facts(transcript, settings, task) if transcript is not None else None
+        self._facts = Facts(transcript, settings, task) if transcript is not None and settings.fact_chars else None
         self._contents: dict[int, str | None] = {}
         self._gains: dict[tuple[int, Action], int | None] = {}
+
+    def without_facts(self) -> Cuts:
+        """Cuts that leave excerpts and notices alone."""
+        return Cuts(self._settings.model_copy(update={"fact_chars": 0}))
 
     def content(self, exchange: Exchange) -> str | None:
         """The identity of an exchange: tool, arguments and result, hashed. None when the result has no exact encoding,
@@ -296,7 +311,7 @@ def decide(
     need = math.ceil(pressure.to_free(pressure.target)) - sum(map(frees, free))
     gone = {d.exchange.ordinal for d in rank.until(asked, need, frees, lambda d: d.needed)}
     spared = {d.exchange.ordinal for d in asked} - gone
-    return [replace(d, action="keep", reason="target reached") if d.exchange.ordinal in spared else d for d in wanted]
+    return [replace(d, action="keep", reason=TARGET_REACHED) if d.exchange.ordinal in spared else d for d in wanted]
 
 
 def is_flat(verdicts: Mapping[int, Verdict], bounds: Calibration) -> bool:

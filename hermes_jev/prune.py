@@ -14,6 +14,7 @@ from typing import Any
 from .cutting import check, cut
 from .effective import chosen_settings
 from .errors import InputError
+from .extent import ROLLING_CALLS, Extent
 from .goal import actions_of, goal_of
 from .inputs import require_messages
 from .job import Job, Pruned
@@ -22,7 +23,7 @@ from .judged import Bench, Judged, judged, with_the_rest
 from .keeping import store_first
 from .keeps import Keeps
 from .ladder import ladder
-from .plan import Costs, Plan, all_removed
+from .plan import Costs, Plan
 from .policy import Cuts, Known, Pressure, decide
 from .receipts import Outcome
 from .record import Recorder
@@ -30,7 +31,7 @@ from .regret import earlier_verdicts, record_cuts, record_repeats, tallies
 from .settings import Settings
 from .store import Store
 from .stores import open_store
-from .survey import Survey, survey
+from .survey import survey
 from .transcript import Transcript
 
 __all__ = ["Job", "Pruned", "aprune", "prune", "run"]
@@ -86,25 +87,35 @@ def run(messages: list[Any], job: Job) -> Pruned:
     cuts = Cuts(settings, transcript, job.task)
     pressure = Pressure.of(transcript, job.window, settings, used=job.used, forced=job.forced, overflow=job.overflow)
     found = survey(transcript, settings, cuts, keeps)
+    if job.rolling:
+        found = found.newest(ROLLING_CALLS + settings.pin_last_calls, transcript.completed)
     record = Recorder(transcript, job, pressure, found, cuts)
     if not settings.enabled:
         return record.unchanged("nothing_to_prune", "switched off by the setting enabled")
     record_repeats(job, transcript)
-    if why := _nothing_to_do(found, pressure, cuts):
-        return record.unchanged("nothing_to_prune", why)
     costs = Costs(transcript, settings, cuts)
-    plan, record = _decided(record, costs)
-    climb = pressure.urgent and pressure.after(costs.freed(plan)) >= pressure.trigger
+    extent = Extent(found, pressure, costs, job.rolling)
+    if why := extent.nothing_to_do():
+        return record.unchanged("nothing_to_prune", why)
+    decided, record = _decided(record, costs)
+    extent = replace(extent, unanswered=record.verdict.failed)
+    plan = extent.plan(decided.decisions)
+    climb = not job.rolling and pressure.urgent and pressure.after(costs.freed(plan)) >= pressure.trigger
     if climb:
-        plan = ladder(plan, found.soft, pressure, costs)
+        plan = extent.deepened(ladder(plan, found, pressure, costs))
     gain = costs.freed(plan)
-    if gain <= 0 or gain < pressure.least_gain:
+    if gain <= 0 or gain < extent.least_gain:
         outcome: Outcome = "capacity" if climb else "judge_failed" if record.verdict.failed else "nothing_to_prune"
         kept = [
             replace(decision, action="keep", reason="too little to gain") if gain else decision
             for decision in plan.decisions
         ]
         return record.unchanged(outcome, "the pass would not free enough" if gain else "", kept)
+    record = record.with_rewrite(extent.rewrite(plan))
+    if why := extent.refused(plan):
+        return record.unchanged(
+            "nothing_to_prune", why, [replace(d, action="keep", reason=why) for d in plan.decisions]
+        )
     if settings.mode == "shadow":
         return record.unchanged("compacted", "shadow mode: nothing was cut", plan.decisions)
     stored = store_first(plan, job, costs)
@@ -112,7 +123,7 @@ def run(messages: list[Any], job: Job) -> Pruned:
     check(messages, after, stored)
     record_cuts(job, stored.plan.decisions, stored.results)
     keeps.give_up(stored.plan.decisions, cuts, job.store)
-    freed = costs.freed(stored.plan)
+    freed, record = costs.freed(stored.plan), record.with_rewrite(extent.rewrite(stored.plan))
     over = climb and pressure.after(freed) >= pressure.trigger
     return record.changed(after, "capacity" if over else "compacted", stored, freed)
 
@@ -146,20 +157,4 @@ def _decided(record: Recorder, costs: Costs) -> tuple[Plan, Recorder]:
     late = verdict.put_off and not verdict.failed and pressure.window is not None
     if late and pressure.after(costs.freed(plan)) >= pressure.trigger:
         plan, record = decided(with_the_rest(transcript, verdict, found.contents, bench))
-    if job.settings.removed_calls == "drop":
-        plan = costs.leaving(plan, all_removed(plan, costs.groups), "call and output not needed")
     return plan, record
-
-
-def _nothing_to_do(found: Survey, pressure: Pressure, cuts: Cuts) -> str:
-    """Why no question needs to be asked, empty when one does."""
-    if pressure.at_rest:
-        return "the window has room"
-    possible = sum(cuts.best_gain(exchange) or 0 for exchange in found.candidates)
-    if pressure.urgent:
-        return ""
-    if not found.candidates:
-        return "nothing but recent, small or protected results"
-    if possible < pressure.least_gain:
-        return "all that could be cut together would not free enough"
-    return ""

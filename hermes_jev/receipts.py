@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
+
+from .prompt_cache import Rewrite
 
 Outcome = Literal["compacted", "nothing_to_prune", "judge_failed", "capacity", "error"]
 Done = Literal["keep", "truncate", "remove", "drop", "arguments", "text"]
@@ -34,8 +37,47 @@ class DecisionRecord(BaseModel):
     cached: bool = False
 
 
+class CacheRecord(BaseModel):
+    """What a pass does to the provider's prompt cache, by the prices of the settings: the position of the first message
+    that changed, the tokens before it that stay cached, those behind it that are written once more, what is gone, US
+    dollars for the one and saved by the other at each later call, and after how many calls that is even (None: never).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    first_changed: int
+    prefix_tokens: int
+    rewritten_tokens: int
+    freed_tokens: int
+    rewrite_usd: float
+    saved_usd_per_call: float
+    break_even_calls: float | None
+
+    @classmethod
+    def of(cls, rewrite: Rewrite) -> CacheRecord:
+        """The arithmetic as it is kept."""
+        return cls(
+            first_changed=rewrite.first,
+            prefix_tokens=rewrite.prefix,
+            rewritten_tokens=rewrite.rewritten,
+            freed_tokens=rewrite.freed,
+            rewrite_usd=round(rewrite.once, 6),
+            saved_usd_per_call=round(rewrite.saved, 6),
+            break_even_calls=round(rewrite.break_even, 1) if math.isfinite(rewrite.break_even) else None,
+        )
+
+    def text(self) -> str:
+        """In words."""
+        even = "never pays" if self.break_even_calls is None else f"even after {self.break_even_calls:.0f} calls"
+        return (
+            f"cache: {self.prefix_tokens:,} tokens stay, {self.rewritten_tokens:,} written again for "
+            f"${self.rewrite_usd:.4f}, {even}"
+        )
+
+
 class Receipt(BaseModel):
-    """One pass. Tokens are estimates; `used_before` is what the prompt counted; `cost` is in US dollars."""
+    """One pass. Tokens are estimates; `used_before` is what the prompt counted; `cost` is in US dollars; `cache` is
+    what the cuts mean for the provider's prompt cache."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -65,14 +107,15 @@ class Receipt(BaseModel):
     input_tokens: int = 0
     cost: float = 0.0
     latency_ms: int = 0
+    cache: CacheRecord | None = None
     problems: tuple[str, ...] = ()
     decisions: tuple[DecisionRecord, ...] = ()
 
     @property
     def rungs(self) -> tuple[str, ...]:
-        """The rungs of the ladder that were climbed, in order of their first cut."""
+        """The rungs of the deep pass and of the ladder that were climbed, in order of their first cut."""
         named = (decision.reason for decision in self.decisions if decision.action != "keep")
-        return tuple(dict.fromkeys(reason for reason in named if reason.startswith("ladder: ")))
+        return tuple(dict.fromkeys(reason for reason in named if reason.startswith(("ladder: ", "deep pass: "))))
 
     def count(self, action: Done) -> int:
         """How many exchanges or messages got this action."""
@@ -89,10 +132,13 @@ class Receipt(BaseModel):
         line = f"{self.outcome}: {cut} {would}shortened, {gone} {would}removed, {self.count('keep')} left"
         further: dict[Done, str] = {"drop": "calls gone", "arguments": "inputs cut", "text": "messages cut"}
         line += "".join(f", {number} {what}" for action, what in further.items() if (number := self.count(action)))
-        if self.rungs:
-            line += f"; ladder: {', '.join(rung.removeprefix('ladder: ') for rung in self.rungs)}"
+        for way in ("deep pass", "ladder"):
+            if named := [rung.removeprefix(f"{way}: ") for rung in self.rungs if rung.startswith(f"{way}: ")]:
+                line += f"; {way}: {', '.join(named)}"
         if self.chars_before:
             line += f"; {self.chars_before:,} → {self.chars_after:,} characters"
+        if self.cache is not None:
+            line += f"; {self.cache.text()}"
         if self.judge:
             line += f"; judge {self.judge}, {self.requests} requests"
         if self.partial:

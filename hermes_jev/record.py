@@ -13,8 +13,9 @@ from .job import Job, Pruned
 from .judged import Judged
 from .keeping import MESSAGE_TOOLS, Stored
 from .policy import Cuts, Decision, Pressure
+from .prompt_cache import Rewrite
 from .questions import VERSION
-from .receipts import DecisionRecord, Outcome, Receipt
+from .receipts import CacheRecord, DecisionRecord, Outcome, Receipt
 from .redact import redact
 from .survey import Survey, calls_until_worth
 from .tokens import content_text
@@ -35,10 +36,15 @@ class Recorder:
     verdict: Judged = field(default_factory=Judged)
     goal_hash: str = ""
     bounds: Calibration | None = None
+    rewrite: Rewrite | None = None
 
     def with_verdicts(self, verdict: Judged, goal_hash: str, bounds: Calibration | None) -> Recorder:
         """The same recorder once the judge has spoken; `bounds` are the thresholds in force."""
         return replace(self, verdict=verdict, goal_hash=goal_hash, bounds=bounds)
+
+    def with_rewrite(self, rewrite: Rewrite | None) -> Recorder:
+        """The same recorder once it is known what the cuts mean for the prompt cache."""
+        return replace(self, rewrite=rewrite)
 
     def unchanged(self, outcome: Outcome, why: str, decisions: Sequence[Decision] = ()) -> Pruned:
         """The very list that was given."""
@@ -112,6 +118,7 @@ class Recorder:
             input_tokens=answers.input_tokens,
             cost=answers.cost,
             latency_ms=answers.latency_ms,
+            cache=CacheRecord.of(self.rewrite) if self.rewrite is not None else None,
             problems=self.verdict.problems,
             decisions=tuple(records),
         )

@@ -12,7 +12,9 @@ from .errors import NotStored, StoreError
 from .inputs import require_messages
 from .notice import cut_in, read
 from .store import Original, Store
+from .store.values import MAX_ID_LENGTH, encode, pointer_hash, pointer_id
 from .stores import stores_to_read
+from .transcript import Transcript
 
 Missing = Literal["raise", "keep"]
 _SIDES: tuple[drops.Side, drops.Side] = ("before", "after")
@@ -58,11 +60,12 @@ def put_back(messages: list[Any], store: str | os.PathLike[str] | Store | None, 
 
 def put_some_back(messages: list[Any], store: Store, pointers: Collection[str]) -> list[Any]:
     """The list with the originals of these pointers alone in their places; the very list when none of them is cut in
-    it. What the store does not know stays. Raises StoreError for a damaged one."""
-    stands = [one for one in _standing(messages) if one.id in pointers]
+    it. A call that left with others comes back with them. What the store does not know stays. Raises StoreError for a
+    damaged one."""
+    work = _Work([store])
+    stands = work.wanted(_standing(messages), frozenset(pointers))
     if not stands:
         return messages
-    work = _Work([store])
     restored = work.restored(messages, stands)
     if work.problem is not None and not isinstance(work.problem, NotStored):
         raise work.problem
@@ -72,7 +75,7 @@ def put_some_back(messages: list[Any], store: Store, pointers: Collection[str]) 
 class _Standing(NamedTuple):
     """A text that stands for something, by its form: where, the text itself, what was said since, and the pointer it
     names. `form` says whether only this package writes such a text, or whether a model may have copied one, or whether
-    it merely ends like one."""
+    it merely ends like one. What `names` calls that left names the first of them; `own` is its own pointer."""
 
     at: int
     slot: int | None
@@ -81,6 +84,7 @@ class _Standing(NamedTuple):
     id: str
     form: Literal["whole", "copyable", "loose"]
     names: bool = False
+    own: str = ""
 
 
 def _standing(messages: Sequence[Any]) -> list[_Standing]:
@@ -104,7 +108,9 @@ def _in_result(at: int, content: Any) -> list[_Standing]:
     if (named := drops.naming_in(content)) is not None:
         notice = read(named.bare)
         whole = notice is not None and notice.whole
-        return [_Standing(at, None, named.text, named.words, named.id, "whole" if whole else "copyable", True)]
+        form: Literal["whole", "copyable"] = "whole" if whole else "copyable"
+        own = notice.id if notice is not None else ""
+        return [_Standing(at, None, named.text, named.words, named.id, form, True, own)]
     cut = cut_in(content)
     if cut is None:
         return []
@@ -145,6 +151,29 @@ class _Work:
                 self.originals += 1
                 new[one.at] = _with_original(new.get(one.at, messages[one.at]), one, behind[1])
         return _assembled(messages, new, {place: run for place, run in inserted.items() if place[0] not in broken})
+
+    def wanted(self, stands: Sequence[_Standing], pointers: frozenset[str]) -> list[_Standing]:
+        """Those of the texts that stand for one of these pointers, or name a turn that left with one."""
+        runs = self._behind([drops.key(one.text, side) for one in stands if one.names for side in _SIDES])
+        holding = {place // 2 for place, (_, stored) in runs.items() if self._holds(stored.result, pointers)}
+        found: list[_Standing] = []
+        named = 0
+        for one in stands:
+            if not pointers.isdisjoint((one.id, one.own)) or (one.names and named in holding):
+                found.append(one)
+            named += one.names
+        return found
+
+    def _holds(self, record: Any, pointers: frozenset[str]) -> bool:
+        """Whether one of the calls of a turn that left has one of these pointers."""
+        if not pointers.isdisjoint(drops.pointers_of(record)):
+            return True
+        messages = record["messages"]
+        if self.wanted(_standing(messages), pointers):
+            return True
+        # What is short stands in the record itself, without a pointer.
+        hashes = [pointer_hash(e.tool, e.arguments, encode(e.result)) for e in Transcript.parse(messages).completed]
+        return any(pointer_id(one, MAX_ID_LENGTH).startswith(pointer) for one in hashes for pointer in pointers)
 
     def _behind(self, texts: Sequence[str]) -> dict[int, tuple[Store, Original]]:
         """What stands behind each text, by its index, and in which store."""

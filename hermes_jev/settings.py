@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -53,8 +53,13 @@ Probability = Annotated[float, BeforeValidator(_no_bool), Field(ge=0, le=1, allo
 Seconds = Annotated[float, BeforeValidator(_no_bool), Field(gt=0, le=600, allow_inf_nan=False)]
 Count = Annotated[int, BeforeValidator(_no_bool), Field(ge=0)]
 Dollars = Annotated[float, BeforeValidator(_no_bool), Field(ge=0, allow_inf_nan=False)]
+Price = Annotated[float, BeforeValidator(_no_bool), Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 Positive = Annotated[int, BeforeValidator(_no_bool), Field(ge=1)]
 
+
+Depth = Literal["off", "inputs", "turns"]
+DEPTHS: tuple[Depth, ...] = get_args(Depth)
+"""How deep a pass may cut, each with all before it."""
 
 Egress = Literal["off", "metadata", "redacted"]
 
@@ -78,7 +83,17 @@ class Settings(BaseModel):
     urgent_percent: Share = 0.85
     """Share of the window from which guards are ignored and a failing judge is replaced."""
     target_percent: Share = 0.30
-    """Share of the window at which a judge without a signal stops cutting."""
+    """Share of the window at which a pass stops that goes on beyond what the judge lets go (`deepen`)."""
+    schedule: Literal["threshold", "rolling"] = "threshold"
+    """`threshold`: passes when the window fills; `rolling`: results also go a few calls on, where hosts ask (0.22)."""
+    deepen: Annotated[Depth, BeforeValidator(_off)] = "turns"
+    """What may go beside results to reach the target: long `inputs` of old calls, also old `turns`; or `off`."""
+    cached_input_price: Price = 0.30
+    """US dollars for a million tokens that the provider reads from its prompt cache."""
+    cache_write_price: Price = 3.75
+    """US dollars for a million tokens that the provider writes to its prompt cache."""
+    expected_calls: Annotated[int, BeforeValidator(_no_bool), Field(ge=1, le=1_000_000)] = 50
+    """Calls to the model within which a pass must pay for writing the prompt cache again; below urgent pressure."""
     min_gain_percent: Annotated[float, BeforeValidator(_no_bool), Field(ge=0, lt=1)] = 0.05
     """Share of the window a pass must free to be worth rebuilding the prompt cache."""
     reserve_output_tokens: Count = 0
@@ -103,7 +118,7 @@ class Settings(BaseModel):
     """`drop` takes a turn out of the window when all its calls and outputs are unneeded; `notice` leaves a line."""
     last_resort: Literal["text", "off"] = "text"
     """`text` lets the last rung of the ladder shorten old assistant messages, then old user messages; `off` never."""
-    fact_chars: Count = 1000
+    fact_chars: Count = 1200
     """Most characters of the lines that stay of a cut result because they are likely to be needed; 0: none."""
     judge: Literal["auto", "jev", "lexical"] = "auto"
     """`auto` asks Jev when there is a key, else the embedded lexical judge."""

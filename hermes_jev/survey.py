@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from .keeps import Keeps
 from .pins import KEPT, UNSEEN, Pin, pins
@@ -23,6 +23,11 @@ class Survey:
     contents: Mapping[int, str]
     recent: tuple[tuple[int, Exchange], ...]
 
+    def newest(self, calls: int, completed: Sequence[Exchange]) -> Survey:
+        """With candidates among so many last completed calls alone."""
+        last = {exchange.ordinal for exchange in completed[-calls:]} if calls else set()
+        return replace(self, candidates=tuple(e for e in self.candidates if e.ordinal in last))
+
 
 def survey(transcript: Transcript, settings: Settings, cuts: Cuts, keeps: Keeps | None = None) -> Survey:
     """Sort the exchanges into pinned and candidates; what cannot be shortened or stored exactly counts as pinned, and
@@ -37,9 +42,10 @@ def survey(transcript: Transcript, settings: Settings, cuts: Cuts, keeps: Keeps 
             pinned[exchange.ordinal] = "unshrinkable"
         else:
             contents[exchange.ordinal] = content
-            if keeps is not None and keeps.pointer(exchange, cuts) is not None:
-                pinned[exchange.ordinal] = KEPT
     completed = transcript.completed
+    if keeps is not None:
+        # Small results too: what was cut of such a call is its input, or its whole turn.
+        pinned |= {e.ordinal: KEPT for e in completed if keeps.pointer(e, cuts) is not None}
     candidates = tuple(exchange for exchange in completed if exchange.ordinal not in pinned)
     soft = tuple((e, pinned[e.ordinal]) for e in completed if e.ordinal in pinned and e.ordinal in contents)
     recent = tuple(

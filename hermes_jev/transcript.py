@@ -88,9 +88,14 @@ class Transcript:
         return tuple(exchange for exchange in self.exchanges if exchange.state == "completed")
 
     @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Estimated tokens of each message."""
+        return tuple(message_tokens(message) for message in self.messages)
+
+    @cached_property
     def tokens(self) -> int:
         """Estimated tokens of all messages."""
-        return sum(message_tokens(message) for message in self.messages)
+        return sum(self.sizes)
 
     @cached_property
     def newest_assistant(self) -> int:

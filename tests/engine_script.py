@@ -56,8 +56,8 @@ def messages(calls: int = 8, chars: int = 24_000) -> list[dict[str, Any]]:
 def signatures_match() -> None:
     """Each method that the host's class has can be called as the host's can."""
     for name, theirs in inspect.getmembers(ContextEngine, inspect.isfunction):
-        ours = JevEngine.__dict__.get(name)
-        if ours is None or name.startswith("__"):
+        ours = inspect.getattr_static(JevEngine, name)
+        if ours is theirs or name.startswith("__"):
             continue
         wanted = [p for p in inspect.signature(theirs).parameters.values() if p.kind is not p.VAR_KEYWORD]
         got = inspect.signature(ours).parameters
@@ -66,6 +66,22 @@ def signatures_match() -> None:
         extra = [p for n, p in got.items() if n not in inspect.signature(theirs).parameters]
         assert all(p.default is not p.empty or p.kind is p.VAR_KEYWORD for p in extra), name
     assert issubclass(JevEngine, ContextEngine)
+
+
+def a_rolling_pass_needs_growth_and_keeps_the_hosts_objects() -> None:
+    """Where hosts offer it: nothing at first, then old results; what is untouched stays the very same object."""
+    os.environ["HERMES_JEV_SCHEDULE"] = "rolling"
+    made, given = engine(), messages(12, 6_000)
+    same, none = made.prune_tool_results_only(given, current_tokens=1_000)
+    assert (same is given, none) == (True, 0)
+    after, count = made.prune_tool_results_only(given, current_tokens=20_000)
+    assert count > 0
+    changed = [at for at, (old, new) in enumerate(zip(given, after)) if old is not new]  # noqa: B905
+    assert len(changed) == count
+    assert all(after[at]["_row_id"] == given[at]["_row_id"] for at in changed)
+    assert made.get_status()["last_receipt"]["cache"]["rewritten_tokens"] >= 0
+    again, none = made.prune_tool_results_only(after, current_tokens=20_000)
+    assert (again is after, none) == (True, 0)
 
 
 def copies() -> None:

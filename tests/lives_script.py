@@ -372,7 +372,7 @@ def twelve_thousand_messages() -> None:
     after = compact(made, given, tokens=300_000)
     assert len(after) < len(given) / 4
     assert engine.get_status()["last_receipt"]["outcome"] == "compacted"
-    assert "ladder: " in engine.get_status()["last_pass"]
+    assert "deep pass: old turn" in engine.get_status()["last_pass"]
     assert [m["role"] for m in after[-20:]] == [m["role"] for m in given[-20:]]
     assert after[0]["content"] == "watch the queue"
     assert all(a["role"] != "user" or b["role"] != "user" for a, b in itertools.pairwise(after))

@@ -175,6 +175,8 @@ settings = st.builds(
     protected_tools=st.sampled_from((("memory",), ())),
     removed_calls=st.sampled_from(("notice", "notice", "drop")),
     last_resort=st.sampled_from(("text", "text", "off")),
+    deepen=st.sampled_from(("turns", "turns", "inputs", "off")),
+    expected_calls=st.sampled_from((1, 15, 50, 1_000_000)),
 )
 windows = st.sampled_from((None, None, 0.4, 0.9, 1.1, 1.3, 1.6, 2.5, 5.0))
 """The window as a multiple of what the transcript is estimated at; None is unknown."""

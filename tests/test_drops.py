@@ -163,9 +163,25 @@ def test_thousands_of_small_turns_are_brought_under_the_window(store: Store) -> 
     pruned = prune(messages, store, Settings(), context_length=window(messages, 0.5))
 
     assert pruned.receipt.outcome == "compacted"
-    assert pruned.receipt.rungs == ("ladder: drop",)
+    assert pruned.receipt.rungs == ("deep pass: old turn",)
     assert Transcript.parse(pruned.messages).tokens < 0.6 * window(messages, 0.5)
     assert pruned.messages[-21:] == messages[-21:]
+
+
+@pytest.mark.parametrize("answer", ["", "ok"])
+def test_runs_that_are_named_in_equal_results_all_leave(store: Store, answer: str) -> None:
+    """Many small results are the same text, and one text stands for one original."""
+    before: list[Message] = [user("go")]
+    for number in range(8):
+        for step in range(8):
+            before += pair(10 * number + step, answer, "write", {"path": f"p{number}{step} " + text(150, "p")})
+        before.append(user(f"next {number}"))
+    before += tiny(12, first=100)
+
+    pruned = prune(before, store, Settings(), context_length=window(before, 1.3))
+
+    assert pruned.receipt.why == ""
+    assert len(named(pruned)) > 1
 
 
 def test_the_last_ten_calls_never_leave(store: Store) -> None:
@@ -195,7 +211,7 @@ def long_input(number: int) -> list[Message]:
 def test_long_inputs_of_old_calls_are_shortened_and_open(store: Store) -> None:
     messages = [user("go"), *(m for n in range(1, 9) for m in long_input(n))]
 
-    pruned = prune(messages, store, Settings(), context_length=window(messages, 1.1))
+    pruned = prune(messages, store, Settings(deepen="off"), context_length=window(messages, 1.1))
 
     assert pruned.receipt.rungs == ("ladder: arguments",)
     first = pruned.messages[1]["tool_calls"][0]["function"]["arguments"]

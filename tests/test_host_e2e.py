@@ -370,7 +370,8 @@ def test_with_nothing_to_prune_the_session_is_left_alone(python: Path, tmp_path:
     steps: list[dict[str, Any]] = [{"calls": [{"name": "terminal", "arguments": {"command": c}}]} for c in commands]
     steps.append({"text": FINAL})
     with SystemOneServer(decide=lambda question_id, *_: low(question_id)) as judge:
-        played = play(python, tmp_path, steps, query=query, env=judge_env(judge.url))
+        env = {**judge_env(judge.url), "HERMES_JEV_DEEPEN": "off"}
+        played = play(python, tmp_path, steps, query=query, env=env)
         asked = len(judge.requests)
     assert_ended_well(played)
     assert_words_kept(played)

@@ -144,7 +144,7 @@ def test_two_refusals_in_a_row_climb_to_long_inputs(python: Path, tmp_path: Path
         host = make_home(python, tmp_path, model.url)
         play = played(host, model, [*steps, refused, refused, {"text": FINAL}])
     assert_ended_well(play, errors=2)
-    assert "ladder: arguments" in play.run.log
+    assert "deep pass: long input" in play.run.log, [line for line in play.run.log.split("\n") if "hermes_jev" in line]
     now = inputs_of(play.last.messages)
     assert all(isinstance(json.loads(text), dict) for text in now)
     assert any('part=\\"arguments\\"' in text for text in now)

@@ -118,7 +118,9 @@ def check_words(old: Message, new: Message, records: Sequence[Any]) -> None:
         assert f"ladder: {old['role']} text" in {record.reason for record in records if record.action == "text"}
         assert prose.read(new["content"]) is not None
     if "tool_calls" in changed:
-        assert "ladder: arguments" in {record.reason for record in records if record.action == "arguments"}
+        assert {"ladder: arguments", "deep pass: long input"} & {
+            record.reason for record in records if record.action == "arguments"
+        }
         for was, now in zip(old["tool_calls"], new["tool_calls"], strict=True):
             if was is not now:
                 assert (
@@ -132,7 +134,7 @@ def check_what_left(before: Sequence[Message], pruned: Pruned, store: Store, cho
     for record in pruned.receipt.decisions:
         if record.action == "drop":
             exchange = exchanges[record.ordinal]
-            assert record.reason == "ladder: drop" or chosen.removed_calls == "drop"
+            assert record.reason in ("ladder: drop", "deep pass: old turn") or chosen.removed_calls == "drop"
             assert not before[exchange.call_at].get("content")
             original = store.get(record.pointer, None)
             # A part that was cut before is what it was before that.
@@ -260,7 +262,7 @@ def test_what_is_settled_stays_as_the_session_grows(
         for at, message in enumerate(first.messages):
             if all(message is not one for one in messages) and at in changed:
                 reasons = {record.reason for record in second.receipt.decisions if record.action != "keep"}
-                assert any(reason.startswith("ladder: ") for reason in reasons)
+                assert any(reason.startswith(("ladder: ", "deep pass: ")) for reason in reasons)
         check_cuts(grown, second, store, chosen)
         assert same(restore(second.messages, store), [*messages, *more])
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import Fixed, assistant, call, result, session, user
+from builders import Fixed, assistant, call, pair, result, session, text, user
 
 from hermes_jev.egress import Gate
 from hermes_jev.job import Job
@@ -19,11 +19,13 @@ from hermes_jev.judge import Lexical
 from hermes_jev.keeps import Keeps
 from hermes_jev.prune import prune, run
 from hermes_jev.registration import extend
+from hermes_jev.restore import restore
 from hermes_jev.settings import Resolved, Settings
 from hermes_jev.slash import answer
 from hermes_jev.store import Store
 from hermes_jev.store.keeps import keep_whole, kept_whole, let_go
 from hermes_jev.surroundings import Surroundings
+from hermes_jev.transcript import Transcript
 
 ALL = Settings(pin_last_calls=0)
 POINTER = re.compile(r"r-[a-z2-7]{10}")
@@ -82,6 +84,47 @@ def test_an_overflow_stands_above_it_and_is_no_tug_of_war(tmp_path: Path) -> Non
     assert pointers(overflow.messages)
     assert len(kept_whole(store)) == 3 - len(pointers(overflow.messages))
     assert run(cut, replace(job, overflow=True)).messages is cut, "nothing goes back into a full window"
+
+
+def small_turns(size: int) -> list[Any]:
+    return [user("go"), *(m for n in range(90) for m in pair(n, text(size, f"out{n}"), "look", {"n": n}))]
+
+
+@pytest.mark.parametrize("size", [40, 600], ids=["held in the record", "stored by its pointer"])
+@pytest.mark.parametrize("which", [0, 1, 2, 3, 20, -2, -1])
+def test_a_call_that_left_with_others_comes_back(tmp_path: Path, size: int, which: int) -> None:
+    """Whether a line names it or not, and also the one whose result names the others."""
+    store, before = Store(tmp_path), small_turns(size)
+    window = round(Transcript.parse(before).tokens / 0.7)
+    cut = prune(before, Fixed(), store, context_length=window)
+    gone = [record for record in cut.receipt.decisions if record.action in ("drop", "remove")]
+    assert len(gone) > 40
+    pointer, ordinal = gone[which].pointer, gone[which].ordinal
+    keep_whole(store, pointer)
+
+    first = prune(cut.messages, Fixed(), store, context_length=window)
+    second = prune(first.messages, Fixed(), store, context_length=window)
+
+    assert before[2 * ordinal] in first.messages
+    assert before[2 * ordinal - 1] in first.messages
+    assert second.messages is first.messages
+    assert restore(second.messages, store) == before
+
+
+def test_the_long_input_of_a_call_with_a_small_result_stays_too(tmp_path: Path) -> None:
+    given = [{"path": f"m{n}.py", "content": text(4_000, f"in{n}")} for n in range(20)]
+    before = [user("go"), *(m for n in range(20) for m in pair(n, "ok", "write_file", given[n])), assistant("so far")]
+    store, window = Store(tmp_path), round(Transcript.parse(before).tokens / 0.7)
+    cut = prune(before, Fixed(), store, context_length=window)
+    record = next(record for record in cut.receipt.decisions if record.action == "arguments")
+    keep_whole(store, record.pointer)
+
+    again = cut.messages
+    for _ in range(3):
+        again = prune(again, Fixed(), store, context_length=window).messages
+
+    assert before[2 * record.ordinal - 1] in again
+    assert again != before
 
 
 def test_a_list_that_cannot_be_read_costs_nothing(tmp_path: Path) -> None:

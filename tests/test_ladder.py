@@ -12,6 +12,7 @@ from hermes_jev.pins import Pin
 from hermes_jev.plan import Costs, Plan
 from hermes_jev.policy import Action, Cuts, Decision, Pressure, Verdict
 from hermes_jev.settings import Settings
+from hermes_jev.survey import Survey
 from hermes_jev.transcript import Exchange, Transcript
 
 DEFAULTS = Settings()
@@ -20,7 +21,8 @@ DEFAULTS = Settings()
 def climb(decisions: list[Decision], pinned: list[tuple[Exchange, Pin]], where: Pressure, cuts: Cuts) -> list[Decision]:
     """The rungs about results alone: the transcript that the others look at has nothing for them."""
     costs = Costs(Transcript.parse([user("go")]), where.settings, cuts)
-    return list(ladder(Plan(tuple(decisions)), pinned, where, costs).decisions)
+    found = Survey({exchange.ordinal: pin for exchange, pin in pinned}, (), tuple(pinned), {}, ())
+    return list(ladder(Plan(tuple(decisions)), found, where, costs).decisions)
 
 
 def climbed(

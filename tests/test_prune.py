@@ -293,7 +293,7 @@ def windowed(count: int) -> list[Message]:
 @pytest.mark.parametrize("cuts", range(1, 12))
 def test_a_second_pass_over_what_a_flat_judge_left_at_the_target_changes_nothing(store: Store, cuts: int) -> None:
     """The window is such that the pass stops right at the target, by its own estimate."""
-    settings = Settings(pin_last_calls=0, min_gain_percent=0)
+    settings = Settings(pin_last_calls=0, min_gain_percent=0, expected_calls=1_000_000)
     messages = windowed(20)
     transcript = Transcript.parse(messages)
     costs = Cuts(settings, transcript)
@@ -351,7 +351,8 @@ def test_a_gain_that_turns_out_too_small_changes_nothing(store: Store) -> None:
     messages = [user(text(60_000)), *session(8, 3_000)]
     window = round(Transcript.parse(messages).tokens / 0.7)
 
-    pruned = prune(messages, ByOrdinal({1: (0.1, 0.1)}, default=(0.9, 0.9)), store, context_length=window)
+    judge = ByOrdinal({1: (0.1, 0.1)}, default=(0.9, 0.9))
+    pruned = prune(messages, judge, store, Settings(deepen="off"), context_length=window)
 
     assert pruned.messages is messages
     assert pruned.receipt.outcome == "nothing_to_prune"
