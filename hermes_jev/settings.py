@@ -92,7 +92,7 @@ class Settings(BaseModel):
     """US dollars for a million tokens that the provider reads from its prompt cache."""
     cache_write_price: Price = 3.75
     """US dollars for a million tokens that the provider writes to its prompt cache."""
-    expected_calls: Annotated[int, BeforeValidator(_no_bool), Field(ge=1, le=1_000_000)] = 50
+    expected_calls: Annotated[int, BeforeValidator(_no_bool), Field(ge=1, le=1_000_000)] = 150
     """Calls to the model within which a pass must pay for writing the prompt cache again; below urgent pressure."""
     min_gain_percent: Annotated[float, BeforeValidator(_no_bool), Field(ge=0, lt=1)] = 0.05
     """Share of the window a pass must free to be worth rebuilding the prompt cache."""

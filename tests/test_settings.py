@@ -79,7 +79,7 @@ def test_the_defaults() -> None:
         "deepen": "turns",
         "cached_input_price": 0.30,
         "cache_write_price": 3.75,
-        "expected_calls": 50,
+        "expected_calls": 150,
         "min_gain_percent": 0.05,
         "reserve_output_tokens": 0,
         "pin_last_calls": 3,
