@@ -9,7 +9,7 @@ demo: .venv/.installed
 	$(BIN)/jev demo
 
 # The tests that run the hosts mostly wait for them, so they go beside the others, in two parts of about the same length.
-LIVE := tests/test_host_[e-z]*.py
+LIVE := tests/test_host_[e-km-z]*.py tests/test_host_l[ao]*.py
 test: .venv/.installed-test hosts lint types
 	@$(BIN)/python -m pytest -m host $(LIVE) > .venv/live.log 2>&1 & live=$$!; \
 	$(BIN)/python -m pytest -m host $(LIVE:%=--ignore-glob='%') > .venv/host.log 2>&1 & host=$$!; \
