@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from fitting import mean, solve
+from fitting import auc, mean, most_probable
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -47,13 +47,13 @@ from hermes_jev.scene import Line, Scene  # noqa: E402
 from hermes_jev.settings import Settings  # noqa: E402
 from hermes_jev.signals import report, signal_of, template  # noqa: E402
 from hermes_jev.store import Store  # noqa: E402
+from hermes_jev.store.values import ANY_POINTER  # noqa: E402
 from hermes_jev.transcript import Exchange, Transcript  # noqa: E402
 from hermes_jev.wrapping import unwrap  # noqa: E402
 
 CUTS = (0.4, 0.6, 0.8)
 SHARES = (0.5, 0.7, 0.8)
 NAMES = ("bias", *FEATURES)
-POINTER = "r-aaaaaaaaaa"
 FITTED_ON = Settings(pin_max_chars=600, pin_last_calls=1, excerpt_chars=100)
 """Results of 600 characters teach too; the engine itself leaves those of up to 1,500 alone."""
 EVERY = 5
@@ -145,27 +145,9 @@ def items_of(case: Case) -> list[Item]:
 
 
 def fit(items: Sequence[Item], start: Weights | None = None) -> Weights:
-    """The most probable weights under the prior, by Newton's method; `start` is where it begins."""
-    middle = [PRIOR[name][0] for name in NAMES]
-    deviation = [PRIOR[name][1] for name in NAMES]
+    """The most probable weights under the prior; `start` is where the search begins."""
     design = [((1.0, *item.row), item.needed, item.counts) for item in items]
-    beta = list(start or middle)
-    for _ in range(30):
-        gradient = [(m - b) / d**2 for b, m, d in zip(beta, middle, deviation, strict=True)]
-        hessian = [[d**-2 if i == j else 0.0 for j in range(len(beta))] for i, d in enumerate(deviation)]
-        for x, label, counts in design:
-            p = 1 / (1 + math.exp(-min(30.0, max(-30.0, sum([b * v for b, v in zip(beta, x, strict=True)])))))
-            filled = [i for i, value in enumerate(x) if value]
-            curve = counts * p * (1 - p)
-            for i in filled:
-                gradient[i] += counts * (label - p) * x[i]
-                for j in filled:
-                    hessian[i][j] += curve * x[i] * x[j]
-        step = solve(hessian, gradient)
-        beta = [b + s for b, s in zip(beta, step, strict=True)]
-        if max(map(abs, step)) < 1e-6:
-            break
-    return tuple(round(b, 3) for b in beta)
+    return tuple(round(b, 3) for b in most_probable(design, [PRIOR[name] for name in NAMES], start))
 
 
 def fitted_without_each(items: Mapping[str, Sequence[Item]], all_of_them: Weights) -> dict[str, Weights]:
@@ -188,15 +170,6 @@ def in_use(weights: Weights) -> Iterator[None]:
 
 
 # ----------------------------------------------------------------------------------------------------------- reporting
-
-
-def auc(pairs: Sequence[tuple[float, bool]]) -> float:
-    """Chance that a needed line scores above another one, ties half; NaN without both kinds."""
-    yes = [score for score, label in pairs if label]
-    no = [score for score, label in pairs if not label]
-    if not yes or not no:
-        return math.nan
-    return sum((a > b) + 0.5 * (a == b) for a in yes for b in no) / (len(yes) * len(no))
 
 
 def report_lines(cases: Sequence[Case], held_out: Mapping[str, Weights]) -> None:
@@ -303,7 +276,7 @@ def texts_left(case: Case, action: Action, fact_chars: int) -> dict[int, str]:
     settings, transcript = Settings(fact_chars=fact_chars), Transcript.parse(case.prefix)
     cuts = Cuts(settings, transcript)
     return {
-        exchange.result_at: cuts.render(exchange, action, POINTER)
+        exchange.result_at: cuts.render(exchange, action, ANY_POINTER)
         for exchange in transcript.completed[: -settings.pin_last_calls]
         if exchange.size > settings.pin_max_chars
         and exchange.result_at is not None

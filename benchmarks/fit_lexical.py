@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fitting import mean, solve
+from fitting import auc, mean, most_probable
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -212,63 +212,28 @@ def source_of(case: Any) -> str:
 def fit(
     items: Sequence[Item], labels: Sequence[bool], sources: Sequence[str], prior: dict[str, tuple[float, float]]
 ) -> Weights:
-    """The most probable weights under `prior`, by Newton's method. A transcript counts once, not once per cut."""
+    """The most probable weights under `prior`. A transcript counts once, not once per cut."""
     levels = sorted(set(sources))
-    middle = [prior[name][0] for name in NAMES] + [0.0] * len(levels)
-    deviation = [prior[name][1] for name in NAMES] + [LEVEL_DEVIATION] * len(levels)
     design = [
-        (1.0, *item.row, *(float(level == source) for level in levels))
-        for item, source in zip(items, sources, strict=True)
+        ((1.0, *item.row, *(float(level == source) for level in levels)), label, 1 / len(CUTS))
+        for item, label, source in zip(items, labels, sources, strict=True)
     ]
-    beta = list(middle)
-    for _ in range(50):
-        gradient = [(m - b) / d**2 for b, m, d in zip(beta, middle, deviation, strict=True)]
-        hessian = [[d**-2 if i == j else 0.0 for j in range(len(beta))] for i, d in enumerate(deviation)]
-        for x, label in zip(design, labels, strict=True):
-            p = _sigmoid(sum(b * v for b, v in zip(beta, x, strict=True)))
-            filled = [i for i, value in enumerate(x) if value]
-            for i in filled:
-                gradient[i] += (label - p) * x[i] / len(CUTS)
-                curve = p * (1 - p) * x[i] / len(CUTS)
-                for j in filled:
-                    hessian[i][j] += curve * x[j]
-        step = solve(hessian, gradient)
-        beta = [b + s for b, s in zip(beta, step, strict=True)]
-        if max(map(abs, step)) < 1e-10:
-            break
+    beta = most_probable(design, [*(prior[name] for name in NAMES), *((0.0, LEVEL_DEVIATION) for _ in levels)])
     return Weights(tuple(round(b, 4) for b in beta[: len(NAMES)]))
 
 
 def calibrated(weights: Weights, items: Sequence[Item], labels: Sequence[bool], sources: Sequence[str]) -> Weights:
-    """The same model with slope and level such that what it says of `items` comes true, by Newton's method; sources
-    weigh the same."""
+    """The same model with slope and level such that what it says of `items` comes true; sources weigh the same."""
     count = Counter(sources)
     known = [source for source in count if count[source] >= LEAST_ITEMS]
     scored = [
-        (math.log(p / (1 - p)), label, len(items) / (len(CUTS) * len(known) * count[source]))
+        ((math.log(p / (1 - p)), 1.0), label, len(items) / (len(CUTS) * len(known) * count[source]))
         for item, label, source in zip(items, labels, sources, strict=True)
         if source in known and 0 < (p := weights(item)) < 1
     ]
-    slope, level = SLOPE[0], LEVEL[0]
-    for _ in range(50):
-        gradient = [(SLOPE[0] - slope) / SLOPE[1] ** 2, (LEVEL[0] - level) / LEVEL[1] ** 2]
-        hessian = [[SLOPE[1] ** -2, 0.0], [0.0, LEVEL[1] ** -2]]
-        for z, label, weight in scored:
-            p = _sigmoid(slope * z + level)
-            for i, x in enumerate((z, 1.0)):
-                gradient[i] += weight * (label - p) * x
-                for j, y in enumerate((z, 1.0)):
-                    hessian[i][j] += weight * p * (1 - p) * x * y
-        step = solve(hessian, gradient)
-        slope, level = slope + step[0], level + step[1]
-        if max(map(abs, step)) < 1e-10:
-            break
+    slope, level = most_probable(scored, (SLOPE, LEVEL))
     bias, *rest = weights.values
     return Weights((round(slope * bias + level, 4), *(round(slope * value, 4) for value in rest)))
-
-
-def _sigmoid(z: float) -> float:
-    return 1 / (1 + math.exp(-z)) if z >= 0 else math.exp(z) / (1 + math.exp(z))
 
 
 def fit_even(kit: Kit) -> tuple[Weights, Weights]:
@@ -294,14 +259,6 @@ def fit_even(kit: Kit) -> tuple[Weights, Weights]:
 # ----------------------------------------------------------------------------------------------------------- reporting
 
 
-def auc(scores: Sequence[float], labels: Sequence[bool]) -> float | None:
-    yes = [score for score, label in zip(scores, labels, strict=True) if label]
-    no = [score for score, label in zip(scores, labels, strict=True) if not label]
-    if not yes or not no:
-        return None
-    return sum((a > b) + 0.5 * (a == b) for a in yes for b in no) / (len(yes) * len(no))
-
-
 def report_ranking(kit: Kit, cases: Sequence[Any], model: Weights, label: Callable[[Item], bool], title: str) -> None:
     """Mean AUC per case beside recency's, then reliability, of all results and of those that the engine asks about."""
     for over, least in ((300, 1), ASKED):
@@ -312,8 +269,9 @@ def report_ranking(kit: Kit, cases: Sequence[Any], model: Weights, label: Callab
             labels = [label(item) for item in items]
             scores = [model(item) for item in items]
             pooled += zip(scores, labels, strict=True)
-            ours, recency = auc(scores, labels), auc([-float(item.age) for item in items], labels)
-            if ours is not None and recency is not None:
+            ours = auc(zip(scores, labels, strict=True))
+            recency = auc(zip((-float(item.age) for item in items), labels, strict=True))
+            if not math.isnan(ours):
                 by_source[source_of(case)].append((ours, recency))
         settled = ", settled by no rule" if (over, least) == ASKED else ""
         print(f"\n{title}, results over {over} characters with {least} or more calls after them{settled}")
@@ -326,8 +284,7 @@ def report_ranking(kit: Kit, cases: Sequence[Any], model: Weights, label: Callab
 
 def report_reliability(pooled: list[tuple[float, bool]]) -> None:
     pooled.sort()
-    total = auc([score for score, _ in pooled], [label for _, label in pooled])
-    print(f"  pooled AUC {total or math.nan:.3f}; said and seen by decile of {len(pooled)}:")
+    print(f"  pooled AUC {auc(pooled):.3f}; said and seen by decile of {len(pooled)}:")
     for tenth in range(10):
         part = pooled[tenth * len(pooled) // 10 : (tenth + 1) * len(pooled) // 10]
         print(f"    {tenth + 1:2}  {mean(s for s, _ in part):.3f}  {mean(float(y) for _, y in part):.3f}")

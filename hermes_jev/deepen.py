@@ -7,7 +7,7 @@ assistant, recent calls, pinned results and those that the judge keeps stay, wha
 
 from __future__ import annotations
 
-from .pins import BY_SIZE
+from .pins import BY_SIZE, last_of
 from .plan import Costs, Plan
 from .policy import Pressure
 from .rungs import Climber
@@ -33,6 +33,5 @@ def deepen(plan: Plan, found: Survey, pressure: Pressure, costs: Costs, floor: i
 
 def _pinned(found: Survey, pressure: Pressure, costs: Costs) -> set[int]:
     """Calls that stay as they are: recent ones, and all whose result is pinned for more than its size."""
-    count = pressure.settings.pin_last_calls
-    recent = {exchange.ordinal for exchange in costs.transcript.completed[-count:]} if count else set()
+    recent = {e.ordinal for e in last_of(costs.transcript.completed, pressure.settings.pin_last_calls)}
     return recent | {ordinal for ordinal, pin in found.pinned.items() if pin not in BY_SIZE}

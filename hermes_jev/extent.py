@@ -100,16 +100,16 @@ class Extent:
         plan = self.plan(most)
         if not most or self.costs.freed(plan) < self.least_gain:
             return "too little new to settle"
-        return self.refused(plan)
+        return self.refused(self.rewrite(plan))
 
     @property
     def least_gain(self) -> float:
         """Tokens the pass must free."""
         return ROLLING_GAIN * (self.pressure.window or 0) if self.rolling else self.pressure.least_gain
 
-    def refused(self, plan: Plan) -> str:
-        """Why the plan is not worth what it costs at the cache, empty where it is."""
-        calls, rewrite = self.pressure.settings.expected_calls, self.rewrite(plan)
+    def refused(self, rewrite: Rewrite | None) -> str:
+        """Why a plan is not worth what it costs at the cache, empty where it is."""
+        calls = self.pressure.settings.expected_calls
         if not self.counts_money or rewrite is None or rewrite.pays(calls):
             return ""
         if math.isinf(rewrite.break_even):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from .notice import cut_in
@@ -41,8 +41,8 @@ EXPAND_CALLS = 10
 def pins(transcript: Transcript, settings: Settings) -> Mapping[int, Pin]:
     """The pinned exchanges: ordinal → the first rule that pins it."""
     completed = transcript.completed
-    last = {exchange.ordinal for exchange in _last(completed, settings.pin_last_calls)}
-    last_expand = {exchange.ordinal for exchange in _last(completed, EXPAND_CALLS) if exchange.tool == EXPAND_TOOL}
+    last = {exchange.ordinal for exchange in last_of(completed, settings.pin_last_calls)}
+    last_expand = {exchange.ordinal for exchange in last_of(completed, EXPAND_CALLS) if exchange.tool == EXPAND_TOOL}
     latest = _latest(completed, settings.latest_tools)
     found: dict[int, Pin] = {}
     for exchange in transcript.exchanges:
@@ -74,7 +74,8 @@ def _is_cut(exchange: Exchange, settings: Settings) -> bool:
     return cut is not None and len(cut.text) <= settings.pin_max_chars
 
 
-def _last(completed: tuple[Exchange, ...], count: int) -> tuple[Exchange, ...]:
+def last_of(completed: Sequence[Exchange], count: int) -> Sequence[Exchange]:
+    """The newest `count` of them, oldest first."""
     return completed[-count:] if count else ()
 
 

@@ -17,11 +17,10 @@ from .goal import words_in
 from .policy import Action, Cuts, Decision
 from .prompt_cache import Change
 from .settings import Settings
-from .store.values import MIN_ID_LENGTH
+from .store.values import ANY_POINTER
 from .tokens import estimate_tokens, value_tokens
 from .transcript import Exchange, Transcript
 
-_ANY_POINTER = "r-" + "a" * MIN_ID_LENGTH
 _NAMING_TOKENS = 60
 """What a line that names calls that left costs, about."""
 
@@ -113,14 +112,14 @@ class Costs:
 
     def _input(self, exchange: Exchange) -> int | None:
         raw = self.transcript.messages[exchange.call_at]["tool_calls"][exchange.slot]["function"].get("arguments")
-        short = arguments.shortened(raw, _ANY_POINTER) if isinstance(raw, str) else None
+        short = arguments.shortened(raw, ANY_POINTER) if isinstance(raw, str) else None
         if short is None or self.cuts.content(exchange) is None:
             return None
         gain = estimate_tokens(exchange.arguments) - estimate_tokens(short)
         return gain if gain > 0 else None
 
     def _text(self, content: Any) -> int | None:
-        short = prose.shortened(content, _ANY_POINTER, self._settings.excerpt_chars)
+        short = prose.shortened(content, ANY_POINTER, self._settings.excerpt_chars)
         gain = value_tokens(content) - estimate_tokens(short)
         return gain if gain > 0 else None
 
@@ -157,9 +156,9 @@ class Costs:
         in it, and it names none yet."""
         decision = plan.actions.get(exchange.ordinal)
         if decision is not None and decision.action == "truncate":
-            text = self.cuts.render(exchange, "truncate", _ANY_POINTER)
+            text = self.cuts.render(exchange, "truncate", ANY_POINTER)
         elif self._can_be_cut(exchange):
-            text = self.cuts.render(exchange, "remove", _ANY_POINTER)
+            text = self.cuts.render(exchange, "remove", ANY_POINTER)
         else:
             text = exchange.text
         if len(text) + NAMING_CHARS > self._settings.pin_max_chars:

@@ -112,7 +112,7 @@ def run(messages: list[Any], job: Job) -> Pruned:
         ]
         return record.unchanged(outcome, "the pass would not free enough" if gain else "", kept)
     record = record.with_rewrite(extent.rewrite(plan))
-    if why := extent.refused(plan):
+    if why := extent.refused(record.rewrite):
         return record.unchanged(
             "nothing_to_prune", why, [replace(d, action="keep", reason=why) for d in plan.decisions]
         )

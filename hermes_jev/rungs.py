@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from .drops import Group
-from .pins import EXPAND_CALLS
+from .pins import EXPAND_CALLS, last_of
 from .plan import Costs, Plan
 from .policy import Action, Decision, Pressure
 from .settings import Settings
@@ -22,8 +22,8 @@ _TRIES = 8
 
 
 class Climber:
-    """Cuts on until the prompt counts less than `goal` tokens. Calls in `spared` stay as they are, and so does every
-    message before the position `floor`."""
+    """Cuts on until the prompt counts less than `goal` tokens. Inputs and turns of calls in `spared` stay as they are,
+    and so do those before the position `floor`."""
 
     def __init__(
         self, pressure: Pressure, costs: Costs, goal: float, spared: Collection[int] = (), floor: int = 0
@@ -51,13 +51,10 @@ class Climber:
             if self.enough(freed):
                 break
             action = cuts.possible(decision.exchange, wants(decision))
-            if action != "keep" and self._may_change(decision.exchange) and decision.exchange.ordinal not in plan.gone:
+            if action != "keep" and decision.exchange.ordinal not in plan.gone:
                 changed.append(replace(decision, action=action, reason=rung))
                 freed += cuts.gain(decision.exchange, action) or 0
         return plan.with_decisions(changed)
-
-    def _may_change(self, exchange: Exchange) -> bool:
-        return exchange.result_at is not None and exchange.result_at >= self._floor
 
     def turns(self, plan: Plan, rung: str) -> Plan:
         """The oldest first. Which turn of a run stays to name the rest is known only then, hence in several tries."""
@@ -79,7 +76,7 @@ class Climber:
 
     def _old_turns(self, plan: Plan) -> Iterator[Group]:
         transcript, settings = self.costs.transcript, self.pressure.settings
-        recent = {exchange.ordinal for exchange in transcript.completed[-_OLD_CALLS:]}
+        recent = {exchange.ordinal for exchange in last_of(transcript.completed, _OLD_CALLS)}
         spared = recent | set(self._spared) | _instructions(transcript.completed, settings)
         for group in self.costs.groups:
             if group.start < self._floor or group.start in plan.wanted:
@@ -90,8 +87,8 @@ class Climber:
     def inputs(self, plan: Plan, rung: str) -> Plan:
         """Long inputs of old calls, the largest gain first."""
         transcript, settings = self.costs.transcript, self.pressure.settings
-        recent = transcript.completed[-settings.pin_last_calls :] if settings.pin_last_calls else ()
-        spared = {e.ordinal for e in recent} | plan.gone | set(plan.inputs) | set(self._spared)
+        recent = {e.ordinal for e in last_of(transcript.completed, settings.pin_last_calls)}
+        spared = recent | plan.gone | set(plan.inputs) | set(self._spared)
         spared |= _instructions(transcript.completed, settings)
         freed = self.costs.freed(plan)
         if self.enough(freed):

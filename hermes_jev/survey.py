@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from .keeps import Keeps
-from .pins import KEPT, UNSEEN, Pin, pins
+from .pins import KEPT, UNSEEN, Pin, last_of, pins
 from .policy import Cuts, Pressure
 from .settings import Settings
 from .transcript import Exchange, Transcript
@@ -25,8 +25,8 @@ class Survey:
 
     def newest(self, calls: int, completed: Sequence[Exchange]) -> Survey:
         """With candidates among so many last completed calls alone."""
-        last = {exchange.ordinal for exchange in completed[-calls:]} if calls else set()
-        return replace(self, candidates=tuple(e for e in self.candidates if e.ordinal in last))
+        newest = {exchange.ordinal for exchange in last_of(completed, calls)}
+        return replace(self, candidates=tuple(e for e in self.candidates if e.ordinal in newest))
 
 
 def survey(transcript: Transcript, settings: Settings, cuts: Cuts, keeps: Keeps | None = None) -> Survey:

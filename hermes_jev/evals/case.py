@@ -10,6 +10,7 @@ from typing import Any
 from .. import notice
 from ..policy import Cuts
 from ..settings import Settings
+from ..store.values import ANY_POINTER
 from ..survey import survey
 from ..transcript import Exchange, Transcript
 from .corpus import Session
@@ -24,8 +25,6 @@ LEAST_TOOL_CHARS = 4_000
 
 OLD_RESULTS = 10
 """A need is old when its newest carrier is so many results back."""
-
-_POINTER = "r-" + "a" * 10
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ def _without_needs(session: Session, share: float, cut: int, settings: Settings)
 def most_removable(transcript: Transcript, settings: Settings) -> int:
     """Characters that are gone when every result that no pin holds is down to a notice."""
     free = survey(transcript, settings, Cuts(settings)).candidates
-    return sum(exchange.size - len(notice.removed(exchange, _POINTER)) for exchange in free)
+    return sum(exchange.size - len(notice.removed(exchange, ANY_POINTER)) for exchange in free)
 
 
 def _loose(prefix: list[Any], found: tuple[Need, ...]) -> tuple[frozenset[int], ...]:

@@ -12,6 +12,7 @@ from .. import arguments
 from ..judge import Lexical
 from ..settings import DEPTHS, Settings
 from ..store import Store
+from ..store.values import ANY_POINTER
 from ..tokens import estimate_tokens
 from .case import Case
 from .compactors import Compactor, Engine, LastStubs, Never, Stock
@@ -116,19 +117,16 @@ def replay(
     )
 
 
-RECENT = 3
-_POINTER = "r-" + "a" * 10
-
-
 def _left(context: Context) -> int:
     """Tokens of what could still be cut: results over what is small, and long inputs, but those of the last calls."""
-    small, messages = Settings().pin_max_chars, context.messages
-    results = [m for m in messages if m.get("role") == "tool"][:-RECENT]
-    callers = [m for m in messages if m.get("tool_calls")][:-RECENT]
+    defaults, messages = Settings(), context.messages
+    recent = defaults.pin_last_calls
+    results = [m for m in messages if m.get("role") == "tool"][:-recent]
+    callers = [m for m in messages if m.get("tool_calls")][:-recent]
     raw = [text for message in callers for function in calls_of(message) if (text := raw_arguments(function))]
-    shorter = [(text, arguments.shortened(text, _POINTER)) for text in raw]
+    shorter = [(text, arguments.shortened(text, ANY_POINTER)) for text in raw]
     freed = sum(estimate_tokens(text) - estimate_tokens(short) for text, short in shorter if short is not None)
-    return freed + sum(context.count(m) for m in results if len(text_of(m)) > small)
+    return freed + sum(context.count(m) for m in results if len(text_of(m)) > defaults.pin_max_chars)
 
 
 def _lost(case: Case, messages: Sequence[Message]) -> float:

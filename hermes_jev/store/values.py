@@ -26,6 +26,8 @@ _PLAIN_INT_BITS = 2048
 
 MIN_ID_LENGTH = 10
 MAX_ID_LENGTH = 52
+ANY_POINTER = "r-" + "a" * MIN_ID_LENGTH
+"""As long as most pointers are: for texts that are measured before anything is stored."""
 _POINTER = re.compile(rf"r-[a-z2-7]{{{MIN_ID_LENGTH},{MAX_ID_LENGTH}}}")
 
 _INEXACT = "the value cannot be stored exactly"
